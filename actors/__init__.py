@@ -1,0 +1,1 @@
+"""Supervised actors and agent workflows for trio programs."""

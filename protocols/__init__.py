@@ -1,0 +1,1 @@
+"""What is said between actors: messages, events, interfaces, codec."""

@@ -1,0 +1,258 @@
+"""Every error this project raises on purpose.
+
+Two trees stand side by side. ``ActorsError`` is the root of the runtime's own errors; the
+``…Exception`` tree has the names that code written for Microsoft Agent Framework catches.
+Where one error is both, it inherits from both, so that either ``except`` clause works.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ActorsError(Exception):
+    """Root of the errors of the actor runtime, its codec and its model clients."""
+
+
+# --------------------------------------------------------------------- MAF's tree
+
+
+class AgentFrameworkException(Exception):
+    """Root of the errors whose names come from Microsoft Agent Framework.
+
+    Args:
+        message: what happened, to whom, and what to do.
+        inner_exception: the error that led to this one; it becomes the ``__cause__``.
+    """
+
+    def __init__(
+        self, message: str = "", inner_exception: BaseException | None = None, **_: Any
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.inner_exception = inner_exception
+        if inner_exception is not None:
+            self.__cause__ = inner_exception
+
+
+class AgentException(AgentFrameworkException):
+    """An agent could not do what it was asked."""
+
+
+class AgentInvalidAuthException(AgentException):
+    """The agent's credentials were refused."""
+
+
+class AgentInvalidRequestException(AgentException):
+    """The agent can't run with this input, session or option."""
+
+
+class AgentInvalidResponseException(AgentException):
+    """What the agent got back makes no sense."""
+
+
+class AgentContentFilterException(AgentException):
+    """A content filter refused the input or the output of an agent."""
+
+
+class ChatClientException(AgentFrameworkException):
+    """A call to a model failed."""
+
+
+class ChatClientInvalidAuthException(ChatClientException):
+    """The endpoint refused the credentials (HTTP 401 or 403)."""
+
+
+class ChatClientInvalidRequestException(ChatClientException):
+    """The endpoint, or the client itself, refused the request."""
+
+
+class ChatClientInvalidResponseException(ChatClientException):
+    """The endpoint answered with something that is no answer."""
+
+
+class ChatClientContentFilterException(ChatClientException):
+    """A content filter of the endpoint refused the request or the answer."""
+
+
+class IntegrationException(AgentFrameworkException):
+    """A service beside the model failed."""
+
+
+class IntegrationInitializationError(IntegrationException):
+    """A service could not be set up."""
+
+
+class IntegrationInvalidAuthException(IntegrationException):
+    """A service refused the credentials."""
+
+
+class IntegrationInvalidRequestException(IntegrationException):
+    """A service refused the request."""
+
+
+class IntegrationInvalidResponseException(IntegrationException):
+    """A service answered with something that is no answer."""
+
+
+class IntegrationContentFilterException(IntegrationException):
+    """A content filter of a service refused."""
+
+
+class ContentError(AgentFrameworkException):
+    """A content item is malformed, or not usable this way."""
+
+
+class AdditionItemMismatch(ContentError):
+    """Two content items can't be merged into one."""
+
+
+class ToolException(AgentFrameworkException):
+    """A tool is declared or used wrongly."""
+
+
+class ToolExecutionException(ToolException):
+    """A tool ran and failed."""
+
+
+class UserInputRequiredException(ToolException):
+    """A tool needs a person before it can go on.
+
+    Args:
+        message: what is needed.
+        contents: the requests to hand to the person.
+    """
+
+    def __init__(
+        self,
+        message: str = "this tool needs input from a person",
+        contents: Any = (),
+        inner_exception: BaseException | None = None,
+    ) -> None:
+        super().__init__(message, inner_exception)
+        self.contents = list(contents)
+
+
+class MiddlewareException(AgentFrameworkException):
+    """A middleware is declared or used wrongly."""
+
+
+class MiddlewareTermination(MiddlewareException):
+    """Raised by a middleware to end the run with ``result``."""
+
+    def __init__(self, message: str = "Middleware terminated execution.", *, result: Any = None):
+        super().__init__(message)
+        self.result = result
+
+
+class MiddlewareFailure(MiddlewareException):
+    """Raised by a function middleware to fail the whole run, not just the tool call."""
+
+
+class SettingNotFoundError(AgentFrameworkException):
+    """A setting that is needed was neither given nor found in the environment."""
+
+
+class WorkflowException(AgentFrameworkException):
+    """A workflow can't be used this way."""
+
+
+class WorkflowRunnerException(WorkflowException):
+    """A run of a workflow failed for a reason of the runner's."""
+
+
+class WorkflowConvergenceException(WorkflowRunnerException):
+    """A run was not done after ``max_iterations``."""
+
+
+class WorkflowCheckpointException(WorkflowRunnerException):
+    """A workflow checkpoint could not be written, read or used."""
+
+
+# --------------------------------------------------------- errors that are in both trees
+
+
+class ModelError(ActorsError, ChatClientException):
+    """A call to a model failed; ``status`` and ``retryable`` say what a retry policy needs.
+
+    Args:
+        message: what happened, at which endpoint, and what to do.
+        status: the HTTP status, or the one that a body of HTTP 200 carried; None without one.
+        retryable: whether the same request may succeed later.
+        code: the endpoint's own error code, if it sent one.
+        retry_after: seconds to wait before the next try, if the endpoint said so.
+        inner_exception: the error underneath.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retryable: bool = False,
+        code: str | None = None,
+        retry_after: float | None = None,
+        inner_exception: BaseException | None = None,
+    ) -> None:
+        super().__init__(message, inner_exception)
+        self.status = status
+        self.retryable = retryable
+        self.code = code
+        self.retry_after = retry_after
+
+
+class ModelAuthError(ModelError, ChatClientInvalidAuthException):
+    """The endpoint refused the key (HTTP 401 or 403)."""
+
+
+class ModelRequestError(ModelError, ChatClientInvalidRequestException):
+    """The endpoint refused the request (HTTP 400, 404, 413, 422)."""
+
+
+class ModelRateLimitError(ModelError):
+    """The endpoint wants us to slow down (HTTP 429)."""
+
+
+class ModelServerError(ModelError):
+    """The endpoint failed (HTTP 5xx), or said so in an answer of its own."""
+
+
+class ModelResponseError(ModelError, ChatClientInvalidResponseException):
+    """The endpoint's answer can't be read: malformed, cut off, or an error page."""
+
+
+class ModelConnectionError(ModelError):
+    """The endpoint could not be reached, or the connection broke."""
+
+
+class ModelTimeoutError(ModelError, TimeoutError):
+    """The endpoint didn't answer in time."""
+
+
+class ModelContentFilterError(ModelError, ChatClientContentFilterException):
+    """The endpoint's content filter refused."""
+
+
+# --------------------------------------------------------------------------- codec
+
+
+class CodecError(ActorsError):
+    """A value could not be encoded or decoded.
+
+    Args:
+        message: what is wrong.
+        path: where in the value, as a JSON path such as ``$.messages[0].role``.
+    """
+
+    def __init__(self, message: str, path: str = "$") -> None:
+        super().__init__(f"{message} (at {path})")
+        self.reason = message
+        self.path = path
+
+
+class UnregisteredTypeError(CodecError):
+    """A value of a type that the codec doesn't know was to be encoded."""
+
+
+class UnknownTagError(CodecError):
+    """Data carries a tag that no type is registered for."""
