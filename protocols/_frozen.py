@@ -1,0 +1,146 @@
+"""Immutable sequences and mappings that still look like lists and dicts to whoever reads them.
+
+Messages cross mailboxes by identity, so nobody may change one after it was sent. Users of the
+API that we are compatible with write ``message.contents == [...]`` and
+``{**content.additional_properties}``, and pass lists and dicts in; so what is given is copied
+into these two, and these two compare equal to what was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn, SupportsIndex, TypeVar, cast, overload
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+_LIST_MUTATORS: Final = frozenset({
+    "append", "clear", "copy", "extend", "insert", "pop", "remove", "reverse", "sort",
+})  # fmt: skip
+
+
+class FrozenList(tuple[T, ...]):
+    """A tuple that equals a list with equal items, and keeps its kind when sliced or added to."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, list):
+            return tuple.__eq__(self, tuple(other))
+        return tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    # Unlike a tuple, a frozen list takes any iterable on either side: `[*a, *b]` is what
+    # code that was written for lists means by `a + b`.
+    def __add__(self, other: Iterable[Any]) -> FrozenList[Any]:
+        return FrozenList((*self, *other)) if isinstance(other, Sequence) else NotImplemented
+
+    def __radd__(self, other: list[Any]) -> list[Any]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> T: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> FrozenList[T]: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> T | FrozenList[T]:
+        found = tuple.__getitem__(self, index)
+        return FrozenList(cast("tuple[T, ...]", found)) if isinstance(index, slice) else found
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _LIST_MUTATORS:
+            raise AttributeError(
+                f"a FrozenList has no {name}(): build a new list, for example [*items, item], "
+                "and put it into a copy of its owner with evolve(owner, field=new_list)"
+            )
+        raise AttributeError(f"'FrozenList' object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self))}]"
+
+
+class FrozenDict(dict[K, V]):
+    """A dict that refuses to change; ``copy()`` and ``dict(...)`` give a plain one.
+
+    It derives from dict so that json, msgspec and ``**`` take it as it is.
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "a FrozenDict can't change: build a new one, for example {**mapping, key: value}, "
+            "and put it into a copy of its owner with evolve(owner, field=new_mapping)"
+        )
+
+    __setitem__ = __delitem__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+    __ior__ = _refuse  # type: ignore[assignment]  # dict's returns self, this one never returns
+
+    def __or__(self, other: Mapping[Any, Any]) -> FrozenDict[Any, Any]:  # type: ignore[override]  # one signature for what dict overloads
+        return FrozenDict({**self, **other}) if isinstance(other, Mapping) else NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # copy.copy and copy.deepcopy would otherwise refill an empty one item by item.
+        return FrozenDict, (dict(self),)
+
+    def __repr__(self) -> str:
+        return dict.__repr__(self)
+
+
+EMPTY_LIST: Final[FrozenList[Any]] = FrozenList()
+EMPTY_DICT: Final[FrozenDict[str, Any]] = FrozenDict()
+
+
+def freeze(value: Any) -> Any:
+    """Return ``value`` with every list, tuple, dict and set in it made immutable.
+
+    Other objects are passed on by identity: what is inside of them is their owner's business.
+    """
+    if isinstance(value, str | FrozenDict | FrozenList):
+        # Frozen containers are only ever built by this function or of frozen items.
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict({key: freeze(item) for key, item in value.items()})
+    if isinstance(value, list) or type(value) is tuple:
+        return FrozenList([freeze(item) for item in value])
+    return frozenset(value) if isinstance(value, set) else value
+
+
+def freeze_mapping(value: Mapping[str, Any] | None) -> FrozenDict[str, Any]:
+    """Freeze a mapping; None counts as an empty one."""
+    return cast("FrozenDict[str, Any]", freeze(value)) if value else EMPTY_DICT
+
+
+def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict[str, Any] | None:
+    """Freeze a mapping, and let None stand for "not given"."""
+    return None if value is None else cast("FrozenDict[str, Any]", freeze(value))
+
+
+_LEFT_OUT: Final = object()
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` as what JSON can say: scalars, lists, dicts with string keys.
+
+    Objects with a ``to_dict`` are asked for it. What JSON can't say is left out of the list or
+    dict it stands in, and is None at the top.
+    """
+    found = _plain(value)
+    return None if found is _LEFT_OUT else found
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        pairs = ((key, _plain(item)) for key, item in value.items() if isinstance(key, str))
+        return {key: item for key, item in pairs if item is not _LEFT_OUT}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return [item for item in map(_plain, value) if item is not _LEFT_OUT]
+    to_dict: Callable[[], Any] | None = getattr(value, "to_dict", None)
+    return _LEFT_OUT if to_dict is None else to_dict()
