@@ -24,7 +24,7 @@ _RARE: Final = frozenset(RARE_FIELDS)
 
 
 @frozen(init=False, eq=False, repr=False)
-class Content(ContentKinds):
+class Content(ContentKinds):  # noqa: PLW1641  # unhashable on purpose
     """One item of a message; immutable, unhashable, equal to another with the same dict form.
 
     Build one with a factory, ``Content.from_text("hello")``, or directly,
@@ -67,12 +67,12 @@ class Content(ContentKinds):
         arguments: str | Mapping[str, Any] | None = None,
         additional_properties: Mapping[str, Any] | None = None,
         raw_representation: Any = None,
-        rest: Mapping[str, Any] = EMPTY_DICT,
+        rest: FrozenDict[str, Any] = EMPTY_DICT,
         **fields: Any,
     ) -> None:
         if fields:
             rest = _merged_rest(type, rest, fields)
-        self.__attrs_init__(  # type: ignore[attr-defined]  # attrs makes it, beside our own __init__
+        self.__attrs_init__(
             type,
             text,
             id,
@@ -186,7 +186,7 @@ class Content(ContentKinds):
         fields = dict(data)
         kind = fields.pop("type", None)
         if not isinstance(kind, str):
-            raise ValueError(f"a content item needs a 'type'; it has {sorted(map(str, data))}")
+            raise ValueError(f"a content item needs a 'type'; it has {sorted(map(str, data))}")  # noqa: TRY004  # bad data, not a caller's bad type
         fields.pop("raw_representation", None)
         if kind == "data" and isinstance(fields.get("data"), bytes):
             return cls.from_data(**fields)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, cast, overload
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from protocols._content import Content
     from protocols._frozen import FrozenDict
 
 ValueT = TypeVar("ValueT")
@@ -28,8 +30,8 @@ class Annotation(TypedDict, total=False):
     file_id: str
     tool_name: str
     snippet: str
-    annotated_regions: Sequence[TextSpanRegion]
-    additional_properties: Mapping[str, Any]
+    annotated_regions: list[TextSpanRegion]
+    additional_properties: dict[str, Any]
     raw_representation: Any
 
 
@@ -65,37 +67,37 @@ class ContentFields:
         type: str
         _rest: FrozenDict[str, Any]
 
-    annotations = Rare[Sequence[Annotation]]()
-    protected_data = Rare[str]()
-    uri = Rare[str]()
-    media_type = Rare[str]()
-    message = Rare[str]()
-    error_code = Rare[str]()
-    error_details = Rare[str]()
-    usage_details = Rare["Mapping[str, Any]"]()
-    result = Rare[Any]()
-    items = Rare["Sequence[Content]"]()
-    exception = Rare[str]()
-    user_input_request = Rare[bool]()
-    function_call = Rare["Content"]()
-    approved = Rare[bool]()
-    consent_link = Rare[str]()
-    file_id = Rare[str]()
-    vector_store_id = Rare[str]()
-    tool_name = Rare[str]()
-    server_name = Rare[str]()
-    output = Rare[Any]()
-    inputs = Rare["Sequence[Content]"]()
-    outputs = Rare[Any]()
-    image_id = Rare[str]()
-    status = Rare[str]()
-    commands = Rare[Sequence[str]]()
-    timeout_ms = Rare[int]()
-    max_output_length = Rare[int]()
-    stdout = Rare[str]()
-    stderr = Rare[str]()
-    exit_code = Rare[int]()
-    timed_out = Rare[bool]()
+    annotations: Rare[Sequence[Annotation]] = Rare()
+    protected_data: Rare[str] = Rare()
+    uri: Rare[str] = Rare()
+    media_type: Rare[str] = Rare()
+    message: Rare[str] = Rare()
+    error_code: Rare[str] = Rare()
+    error_details: Rare[str] = Rare()
+    usage_details: Rare[Mapping[str, Any]] = Rare()
+    result: Rare[Any] = Rare()
+    items: Rare[Sequence[Content]] = Rare()
+    exception: Rare[str] = Rare()
+    user_input_request: Rare[bool] = Rare()
+    function_call: Rare[Content] = Rare()
+    approved: Rare[bool] = Rare()
+    consent_link: Rare[str] = Rare()
+    file_id: Rare[str] = Rare()
+    vector_store_id: Rare[str] = Rare()
+    tool_name: Rare[str] = Rare()
+    server_name: Rare[str] = Rare()
+    output: Rare[Any] = Rare()
+    inputs: Rare[Sequence[Content]] = Rare()
+    outputs: Rare[Any] = Rare()
+    image_id: Rare[str] = Rare()
+    status: Rare[str] = Rare()
+    commands: Rare[Sequence[str]] = Rare()
+    timeout_ms: Rare[int] = Rare()
+    max_output_length: Rare[int] = Rare()
+    stdout: Rare[str] = Rare()
+    stderr: Rare[str] = Rare()
+    exit_code: Rare[int] = Rare()
+    timed_out: Rare[bool] = Rare()
 
     @property
     def informational_only(self) -> bool:

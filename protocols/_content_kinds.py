@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from protocols._content_fields import Annotation, ContentFields
 from protocols._errors import ContentError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
     from protocols._content import Content

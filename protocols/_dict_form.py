@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
-from functools import cache
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import attrs
 
 from protocols._frozen import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 _NEVER: Final = frozenset({"raw_representation"})
 
@@ -111,7 +112,6 @@ class DictForm:
         return cls.from_dict(value, dependencies=dependencies)
 
 
-@cache
 def _shown(cls: type) -> tuple[str, ...]:
     """Return the names of the fields that the dict form has."""
     names = (one.name for one in attrs.fields(cls))

@@ -8,7 +8,7 @@ into these two, and these two compare equal to what was given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, SupportsIndex, TypeVar, cast, overload
 
 T = TypeVar("T")
@@ -16,7 +16,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _LIST_MUTATORS: Final = frozenset({
-    "append", "clear", "copy", "extend", "insert", "pop", "remove", "reverse", "sort",
+    "append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort",
 })  # fmt: skip
 
 
@@ -35,21 +35,25 @@ class FrozenList(tuple[T, ...]):
 
     __hash__ = tuple.__hash__
 
-    # Unlike a tuple, a frozen list takes any iterable on either side: `[*a, *b]` is what
-    # code that was written for lists means by `a + b`.
-    def __add__(self, other: Iterable[Any]) -> FrozenList[Any]:
-        return FrozenList((*self, *other)) if isinstance(other, Sequence) else NotImplemented
+    # Unlike a tuple, a frozen list adds up with lists: code that was written for lists does so.
+    def __add__(self, other: object) -> FrozenList[Any]:
+        return FrozenList((*self, *other)) if isinstance(other, list | tuple) else NotImplemented
 
-    def __radd__(self, other: list[Any]) -> list[Any]:
+    def __radd__(self, other: object) -> list[Any]:
         return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def copy(self) -> list[T]:
+        """Return the items as a plain list, which may change."""
+        return list(self)
 
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> T: ...
     @overload
     def __getitem__(self, index: slice, /) -> FrozenList[T]: ...
     def __getitem__(self, index: SupportsIndex | slice, /) -> T | FrozenList[T]:
-        found = tuple.__getitem__(self, index)
-        return FrozenList(cast("tuple[T, ...]", found)) if isinstance(index, slice) else found
+        if isinstance(index, slice):
+            return FrozenList(tuple.__getitem__(self, index))
+        return tuple.__getitem__(self, index)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in _LIST_MUTATORS:
@@ -79,9 +83,9 @@ class FrozenDict(dict[K, V]):
 
     __setitem__ = __delitem__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
-    __ior__ = _refuse  # type: ignore[assignment]  # dict's returns self, this one never returns
+    __ior__ = _refuse
 
-    def __or__(self, other: Mapping[Any, Any]) -> FrozenDict[Any, Any]:  # type: ignore[override]  # one signature for what dict overloads
+    def __or__(self, other: object) -> FrozenDict[Any, Any]:
         return FrozenDict({**self, **other}) if isinstance(other, Mapping) else NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:

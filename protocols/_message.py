@@ -29,7 +29,7 @@ def to_contents(given: Iterable[ContentInput] | ContentInput) -> FrozenList[Cont
         return FrozenList((_to_content(given),))
     if type(given) is FrozenList and all(type(item) is Content for item in given):
         return given
-    return FrozenList([_to_content(item) for item in given if item is not None])  # type: ignore[union-attr]  # None is falsy
+    return FrozenList([_to_content(item) for item in given if item is not None])
 
 
 def _to_content(item: Content | str | Mapping[str, Any]) -> Content:

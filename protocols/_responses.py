@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast
 
+import attrs
 from attrs import field, frozen
 
+from protocols._aggregate import Aggregate
 from protocols._content import Content
 from protocols._dict_form import DictForm
 from protocols._frozen import (
@@ -59,6 +61,10 @@ def _to_usage(given: UsageDetails | Mapping[str, Any] | None) -> UsageDetails | 
     return cast("UsageDetails | None", freeze_optional(cast("Mapping[str, Any] | None", given)))
 
 
+def _field_names(cls: type[Any]) -> frozenset[str]:
+    return frozenset(one.name for one in attrs.fields(cls))
+
+
 @frozen(kw_only=True)
 class _Meta(DictForm):
     """What responses and updates, of clients and agents, have in common."""
@@ -91,7 +97,7 @@ class _Update(_Meta):
         return self.text
 
 
-@frozen(kw_only=True, str=False)
+@frozen(kw_only=True)
 class _Response(_Meta, Generic[ValueT]):
     messages: FrozenList[Message] = field(default=None, converter=to_messages)
     usage_details: UsageDetails | None = field(default=None, converter=_to_usage)
@@ -139,24 +145,20 @@ class _Response(_Meta, Generic[ValueT]):
             updates: in the order in which they came.
             output_format_type: what ``value`` is to be parsed as.
         """
-        from protocols._aggregate import Aggregate
-
         aggregate = Aggregate()
         for update in updates:
             aggregate.add(update)
-        return aggregate.build(cls, response_format=output_format_type)
+        return cls(**aggregate.fields(_field_names(cls)), response_format=output_format_type)
 
     @classmethod
     async def from_update_generator(
         cls, updates: AsyncIterable[Any], output_format_type: Any = None
     ) -> Self:
         """Like ``from_updates``, of an async iterable, which is read to its end."""
-        from protocols._aggregate import Aggregate
-
         aggregate = Aggregate()
         async for update in updates:
             aggregate.add(update)
-        return aggregate.build(cls, response_format=output_format_type)
+        return cls(**aggregate.fields(_field_names(cls)), response_format=output_format_type)
 
 
 @frozen(kw_only=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -1,0 +1,155 @@
+"""Joining the updates of a stream into a response.
+
+Linear in the number of updates: parts are collected where they belong, and joined once, when
+the response is built. (Joining as they come would copy the text so far for every token.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from protocols._content_merge import Parts, is_code, merge_code
+from protocols._message import Message
+from protocols._usage import UsageDetails, add_usage_details
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from protocols._content import Content
+    from protocols._responses import AgentResponseUpdate, ChatResponseUpdate
+
+#: Of each, the response has the last one that an update had.
+_LAST_WINS: Final = (
+    "response_id",
+    "created_at",
+    "conversation_id",
+    "model",
+    "agent_id",
+    "finish_reason",
+)
+
+
+@define(eq=False)
+class Aggregate:
+    """What the updates so far amount to; they may be asked for at any time, and again."""
+
+    _drafts: list[_Draft] = field(factory=list, init=False)
+    _last: dict[str, Any] = field(factory=dict, init=False)
+    _properties: dict[str, Any] = field(factory=dict, init=False)
+    _raws: list[Any] = field(factory=list, init=False)
+    _token: Any = field(default=None, init=False)
+    _usage: UsageDetails | None = field(default=None, init=False)
+
+    def add(self, update: ChatResponseUpdate | AgentResponseUpdate) -> None:
+        """Take the next update."""
+        draft = self._draft_for(update)
+        for content in update.contents:
+            if content.type == "usage":
+                self._usage = add_usage_details(self._usage, content.usage_details)
+            else:
+                draft.add(content)
+        for name in _LAST_WINS:
+            value = getattr(update, name, None)
+            if value is not None:
+                self._last[name] = value
+        self._properties.update(update.additional_properties)
+        self._raws.append(update.raw_representation)
+        self._token = update.continuation_token
+
+    def fields(self, known: Collection[str]) -> dict[str, Any]:
+        """Return the fields of the response; ``known`` are those that its class has."""
+        return {
+            **{name: value for name, value in self._last.items() if name in known},
+            "messages": [draft.build() for draft in self._drafts],
+            "usage_details": self._usage,
+            "continuation_token": self._token,
+            "additional_properties": self._properties,
+            "raw_representation": list(self._raws) or None,
+        }
+
+    def _draft_for(self, update: ChatResponseUpdate | AgentResponseUpdate) -> _Draft:
+        if not self._drafts or self._drafts[-1].is_left_by(update):
+            self._drafts.append(_Draft())
+        draft = self._drafts[-1]
+        draft.role = update.role or draft.role
+        draft.author_name = update.author_name or draft.author_name
+        draft.message_id = update.message_id or draft.message_id
+        return draft
+
+
+@define(eq=False)
+class _Draft:
+    """A message that is still coming in."""
+
+    role: str | None = None
+    author_name: str | None = None
+    message_id: str | None = None
+    items: list[Parts] = field(factory=list)
+    calls: dict[str, Parts] = field(factory=dict)
+    code: dict[tuple[str, str | None], Parts] = field(factory=dict)
+    current_call: Parts | None = None
+
+    def is_left_by(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
+        """Say whether the update belongs to another message than this."""
+        return (
+            _differ(self.message_id, update.message_id)
+            or (update.role is not None and update.role != (self.role or "assistant"))
+            or _differ(self.author_name, update.author_name)
+        )
+
+    def add(self, content: Content) -> None:
+        """Put a part where it belongs."""
+        if content.type == "function_call":
+            self._add_call(content)
+        else:
+            self.current_call = None
+            self._place_for(content).append(content)
+
+    def _add_call(self, part: Content) -> None:
+        # Parts of parallel calls may alternate, so the id decides. A part without an id goes
+        # on with the call that was spoken of last.
+        call = self.calls.get(part.call_id) if part.call_id else self.current_call
+        if call is None or call.refusal(part) is not None:
+            call = self._new_item()
+        call.append(part)
+        self.current_call = call
+        if part.call_id:
+            self.calls[part.call_id] = call
+
+    def _place_for(self, content: Content) -> Parts:
+        if is_code(content):
+            key = (content.type, content.call_id)
+            if key not in self.code:
+                self.code[key] = self._new_item()
+            return self.code[key]
+        last = self.items[-1] if self.items else None
+        joins = (
+            last is not None
+            and content.type in {"text", "text_reasoning"}
+            and last.contents[0].type == content.type
+            and last.refusal(content) is None
+        )
+        return last if joins and last is not None else self._new_item()
+
+    def _new_item(self) -> Parts:
+        self.items.append(Parts())
+        return self.items[-1]
+
+    def build(self) -> Message:
+        """Make the message of what has come so far."""
+        return Message(
+            self.role or "assistant",
+            [_built(parts) for parts in self.items],
+            author_name=self.author_name,
+            message_id=self.message_id,
+        )
+
+
+def _built(parts: Parts) -> Content:
+    return merge_code(parts.contents) if is_code(parts.contents[0]) else parts.merged()
+
+
+def _differ(known: str | None, given: str | None) -> bool:
+    return bool(known) and bool(given) and known != given

@@ -1,0 +1,179 @@
+"""An immutable sequence for what only grows: conversations, outputs, caches.
+
+A tuple costs a copy of all its pointers for every version. A ``Log`` is written like a number
+in base ``WIDTH``: the lowest level holds up to ``WIDTH - 1`` items, the next one up to
+``WIDTH - 1`` nodes of ``WIDTH`` items each, and so on. Adding an item is adding one: mostly it
+touches the lowest level, now and then it carries. All versions share the full nodes, and a node
+has room for a digest, so that whoever stores a version after another reads the new part only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
+
+from protocols._frozen import FrozenList
+
+T = TypeVar("T")
+
+#: Items or nodes per node.
+WIDTH: Final = 16
+
+
+class Node:
+    """A full node: ``WIDTH`` items, or ``WIDTH`` nodes of the level below.
+
+    ``digest`` is for whoever stores logs; a node never changes, so it stays right.
+    """
+
+    __slots__ = ("digest", "items")
+
+    def __init__(self, items: tuple[Any, ...]) -> None:
+        self.items = items
+        self.digest: bytes | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
+        return self is other or self.items == other.items
+
+    __hash__ = None  # type: ignore[assignment]  # its items may be unhashable
+
+
+class Log(Sequence[T], Generic[T]):
+    """An immutable sequence that shares its past with the versions it grew from.
+
+    Equal to a log, list or tuple with equal items. Adding an item and finding one by its index
+    take O(log n) steps.
+
+    Args:
+        items: the items; those of another log are shared, not copied.
+    """
+
+    __slots__ = ("__weakref__", "_length", "_levels")
+
+    _levels: tuple[tuple[Any, ...], ...]
+    _length: int
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        if isinstance(items, Log):
+            self._levels, self._length = items.levels, len(items)
+        else:
+            self._levels, self._length = _extended(((),), items)
+
+    @classmethod
+    def _made(cls, levels: tuple[tuple[Any, ...], ...], length: int) -> Log[T]:
+        log = cls.__new__(cls)
+        log._levels, log._length = levels, length  # noqa: SLF001  # its constructor
+        return log
+
+    @property
+    def levels(self) -> tuple[tuple[Any, ...], ...]:
+        """The items that fill no node yet, and the full nodes, from the lowest level up.
+
+        The order of the items is that of the levels reversed.
+        """
+        return self._levels
+
+    def appended(self, item: T) -> Log[T]:
+        """Return the log with one more item at its end."""
+        lowest = self._levels[0]
+        if len(lowest) < WIDTH - 1:
+            return self._made(((*lowest, item), *self._levels[1:]), self._length + 1)
+        return self.extended((item,))
+
+    def extended(self, items: Iterable[T]) -> Log[T]:
+        """Return the log with these items at its end; itself if there are none."""
+        levels, count = _extended(self._levels, items)
+        return self._made(levels, self._length + count) if count else self
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[T]:
+        for depth in reversed(range(len(self._levels))):
+            yield from _items(self._levels[depth], depth)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> T: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> FrozenList[T]: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> T | FrozenList[T]:
+        if isinstance(index, slice):
+            return FrozenList([self._at(at) for at in range(*index.indices(self._length))])
+        at = index.__index__()
+        if at < 0:
+            at += self._length
+        if not 0 <= at < self._length:
+            raise IndexError(f"a Log of {self._length} items has no item {index}")
+        return self._at(at)
+
+    def _at(self, at: int) -> T:
+        for depth in reversed(range(len(self._levels))):
+            size = len(self._levels[depth]) * WIDTH**depth
+            if at < size:
+                found: T = _found(self._levels[depth], depth, at)
+                return found
+            at -= size
+        raise AssertionError("the levels hold fewer items than the length says")
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Log):
+            # Of one length, so of one shape; comparing tuples stops at nodes that are shared.
+            return self._length == len(other) and self._levels == other.levels
+        if isinstance(other, list | tuple):
+            return self._length == len(other) and all(
+                mine is theirs or mine == theirs for mine, theirs in zip(self, other, strict=True)
+            )
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # its items may be unhashable
+
+    def __add__(self, items: Iterable[T]) -> Log[T]:
+        return self.extended(items)
+
+    def __radd__(self, items: object) -> list[Any]:
+        return [*items, *self] if isinstance(items, list) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"Log({list(self)!r})"
+
+
+def _extended(
+    levels: tuple[tuple[Any, ...], ...], items: Iterable[Any]
+) -> tuple[tuple[tuple[Any, ...], ...], int]:
+    """Add items to levels; return the new ones and how many items there were."""
+    changed, count = [list(level) for level in levels], 0
+    for item in items:
+        count += 1
+        changed[0].append(item)
+        if len(changed[0]) == WIDTH:
+            _carry(changed)
+    return tuple(map(tuple, changed)), count
+
+
+def _carry(levels: list[list[Any]]) -> None:
+    depth = 0
+    while len(levels[depth]) == WIDTH:
+        node = Node(tuple(levels[depth]))
+        levels[depth] = []
+        depth += 1
+        if depth == len(levels):
+            levels.append([])
+        levels[depth].append(node)
+
+
+def _items(level: tuple[Any, ...], depth: int) -> Iterator[Any]:
+    if not depth:
+        yield from level
+        return
+    for node in level:
+        yield from _items(node.items, depth - 1)
+
+
+def _found(level: tuple[Any, ...], depth: int, at: int) -> Any:
+    while depth:
+        index, at = divmod(at, WIDTH**depth)
+        level = level[index].items
+        depth -= 1
+    return level[at]
