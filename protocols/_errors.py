@@ -256,3 +256,26 @@ class UnregisteredTypeError(CodecError):
 
 class UnknownTagError(CodecError):
     """Data carries a tag that no type is registered for."""
+
+
+# ----------------------------------------------------------------------- workflow graphs
+
+
+class EdgeConditionError(WorkflowRunnerException):
+    """A condition or selector of an edge raised; the error is its ``__cause__``.
+
+    Args:
+        message: which one, what it raised, and what to do.
+        edge_id: the id of the edge, or of the group whose selector it is.
+        inner_exception: the error it raised.
+    """
+
+    def __init__(
+        self, message: str, *, edge_id: str, inner_exception: BaseException | None = None
+    ) -> None:
+        super().__init__(message, inner_exception)
+        self.edge_id = edge_id
+
+
+class EdgeSelectionError(EdgeConditionError, RuntimeError):
+    """A selector picked executors that its edges don't lead to."""

@@ -1,0 +1,141 @@
+"""What a handler is given beside its message: the public face of a turn of a workflow.
+
+The engine has the working class behind it; handlers, and fakes in tests, see this one.
+"""
+
+from __future__ import annotations
+
+import abc
+import types
+from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar
+
+if TYPE_CHECKING:
+    from typing import Generic
+
+    from protocols._events import WorkflowEvent
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # Checkers must know that a bare `WorkflowContext` means "sends nothing, yields nothing".
+    # They bring their own copy of typing_extensions, so it needn't be there at run time.
+    OutT_contra = TypeVarWithDefault("OutT_contra", contravariant=True, default=Never)
+    WOutT_contra = TypeVarWithDefault("WOutT_contra", contravariant=True, default=Never)
+
+    class _Subscriptable(Generic[OutT_contra, WOutT_contra]): ...
+else:
+    OutT_contra = TypeVar("OutT_contra", contravariant=True)
+    WOutT_contra = TypeVar("WOutT_contra", contravariant=True)
+
+    class _Subscriptable:
+        """Takes one or two type parameters, as ``typing.Generic`` can't before Python 3.13."""
+
+        __slots__ = ()
+        __class_getitem__ = classmethod(types.GenericAlias)
+
+
+class WorkflowContext(_Subscriptable[OutT_contra, WOutT_contra], abc.ABC):
+    """What a handler of a workflow does besides computing: send, yield, ask, remember.
+
+    ``WorkflowContext[int, str]`` sends ints to other executors and yields strings as output of
+    the workflow; without the second parameter it yields nothing, without both it does neither.
+    The graph is validated with these types when it is built.
+
+    A handler's messages, requests and state are kept back until it returns, and then take
+    effect together; a handler that raises or is cancelled leaves none of them behind.
+    """
+
+    __slots__ = ()
+
+    # Marks the classes that a handler's third parameter may be annotated with.
+    __handler_context__: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    async def send_message(self, message: OutT_contra, target_id: str | None = None) -> None:
+        """Send *message* along the outgoing edges, when this handler has returned.
+
+        Args:
+            message: from now on nobody may change it.
+            target_id: send to this executor only. Without an edge to it the message counts as
+                undelivered, and the run says so.
+        """
+
+    @abc.abstractmethod
+    async def yield_output(self, output: WOutT_contra) -> None:
+        """Give *output* to whoever runs the workflow.
+
+        Listeners of a stream get it at once, marked with turn and attempt; it enters the
+        result when the handler has returned.
+        """
+
+    @abc.abstractmethod
+    async def request_info(
+        self, request_data: object, response_type: Any, *, request_id: str | None = None
+    ) -> None:
+        """Ask the world outside; returns at once.
+
+        The answer comes to the ``@response_handler`` that takes both types, in a later turn.
+
+        Args:
+            request_data: what is asked; given back together with the answer.
+            response_type: the type that the answer must have.
+            request_id: names the request; a UUID if not given.
+        """
+
+    @abc.abstractmethod
+    async def add_event(self, event: WorkflowEvent) -> None:
+        """Put an event of the caller's own into the stream of the run.
+
+        The types that the engine speaks with (``output``, ``status``, …) are its own; a
+        ``warning`` takes the place of such an event.
+        """
+
+    @abc.abstractmethod
+    def get_state(self, key: str, default: Any = None) -> Any:
+        """Return the run's value under *key*: committed before this round, or set in this turn."""
+
+    @abc.abstractmethod
+    def set_state(self, key: str, value: Any) -> None:
+        """Set the run's value under *key*, for everybody, when this handler has returned."""
+
+    @property
+    @abc.abstractmethod
+    def state(self) -> Any:
+        """The executor's own state, a frozen value; what is assigned counts from the commit on."""
+
+    @state.setter
+    @abc.abstractmethod
+    def state(self, value: Any) -> None: ...
+
+    @property
+    @abc.abstractmethod
+    def source_executor_ids(self) -> list[str]:
+        """Who sent the message: several at a join, ``["internal:<id>"]`` for the run's input."""
+
+    @abc.abstractmethod
+    def get_source_executor_id(self) -> str:
+        """Return who sent the message.
+
+        Raises:
+            RuntimeError: several did (see ``source_executor_ids``).
+        """
+
+    @property
+    @abc.abstractmethod
+    def request_id(self) -> str | None:
+        """The id of the request that is being answered; None outside of a response handler."""
+
+    @property
+    @abc.abstractmethod
+    def attempt(self) -> int:
+        """Which try at this message this is, from 1."""
+
+    @abc.abstractmethod
+    def is_streaming(self) -> bool:
+        """Say whether somebody listens to the run while it goes on (``run(stream=True)``)."""
+
+    @abc.abstractmethod
+    def get_sent_messages(self) -> list[Any]:
+        """Return a copy of what this turn has sent so far."""
+
+    @abc.abstractmethod
+    def get_yielded_outputs(self) -> list[Any]:
+        """Return a copy of what this turn has yielded so far."""

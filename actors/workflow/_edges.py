@@ -1,0 +1,313 @@
+"""Edges of a workflow's graph: who may send to whom, and on which conditions.
+
+An edge group is what one call of the builder adds. Its id is made of its ends, so that the same
+graph has the same ids in every process.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+import attrs
+
+Condition: TypeAlias = Callable[[Any], bool | Awaitable[bool]]
+Selector: TypeAlias = Callable[[Any, list[str]], list[str] | Awaitable[list[str]]]
+
+_log: Final = logging.getLogger(__name__)
+
+
+def INTERNAL_SOURCE_ID(executor_id: str) -> str:  # noqa: N802 (MAF's name)
+    """Return the source that an executor's input and answers come from: the run itself."""
+    return f"internal:{executor_id}"
+
+
+def name_of(function: Callable[..., Any] | None) -> str | None:
+    """Return how descriptions of the graph call a condition or selector."""
+    if function is None:
+        return None
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _filled(_: object, attribute: attrs.Attribute[str], value: str) -> None:
+    if not value:
+        raise ValueError(f"{attribute.name} of an edge must not be empty")
+
+
+def _in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    return tuple(edges)
+
+
+@attrs.frozen
+class Edge:
+    """One way from an executor to another.
+
+    Args:
+        source_id: the sender.
+        target_id: the receiver.
+        condition: gets the message; a falsy answer keeps it from going this way. It may be
+            async.
+    """
+
+    ID_SEPARATOR: ClassVar[str] = "->"
+
+    source_id: str = attrs.field(validator=_filled)
+    target_id: str = attrs.field(validator=_filled)
+    condition: Condition | None = None
+
+    @property
+    def id(self) -> str:
+        """``source->target``."""
+        return f"{self.source_id}{self.ID_SEPARATOR}{self.target_id}"
+
+    @property
+    def condition_name(self) -> str | None:
+        """How descriptions call the condition; None without one."""
+        return name_of(self.condition)
+
+    async def should_route(self, data: object) -> bool:
+        """Say whether the condition lets *data* pass."""
+        if self.condition is None:
+            return True  # noqa: ASYNC910 (nobody to ask)
+        answer = self.condition(data)
+        if inspect.isawaitable(answer):
+            return bool(await answer)
+        return bool(answer)  # noqa: ASYNC910 (there was nothing to wait for)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ends and name of the condition."""
+        named = {} if self.condition is None else {"condition_name": self.condition_name}
+        return {"source_id": self.source_id, "target_id": self.target_id, **named}
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class EdgeGroup:
+    """Edges that were added together and decide together.
+
+    Args:
+        edges: in order of declaration.
+        id: made of kind and ends if not given.
+    """
+
+    edges: tuple[Edge, ...] = attrs.field(converter=_in_order)
+    id: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if not self.id:
+            sources, targets = (
+                ",".join(self.source_executor_ids),
+                ",".join(self.target_executor_ids),
+            )
+            object.__setattr__(self, "id", f"{self.type}/{sources}{Edge.ID_SEPARATOR}{targets}")
+
+    @property
+    def type(self) -> str:
+        """The kind of group: the name of its class."""
+        return type(self).__name__
+
+    @property
+    def source_executor_ids(self) -> list[str]:
+        """Who sends, in order of declaration."""
+        return list(dict.fromkeys(edge.source_id for edge in self.edges))
+
+    @property
+    def target_executor_ids(self) -> list[str]:
+        """Who receives, in order of declaration."""
+        return list(dict.fromkeys(edge.target_id for edge in self.edges))
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the message decides who gets it."""
+        return any(edge.condition is not None for edge in self.edges)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind, id and edges."""
+        return {"id": self.id, "type": self.type, "edges": [edge.to_dict() for edge in self.edges]}
+
+
+@attrs.frozen(eq=False, init=False)
+class SingleEdgeGroup(EdgeGroup):
+    """One edge.
+
+    Args:
+        source_id: the sender.
+        target_id: the receiver.
+        condition: gets the message; a falsy answer keeps it from going this way.
+        id: made of kind and ends if not given.
+    """
+
+    def __init__(
+        self,
+        source_id: str,
+        target_id: str,
+        condition: Condition | None = None,
+        *,
+        id: str = "",  # noqa: A002 (the name of the field)
+    ) -> None:
+        self.__attrs_init__(edges=(Edge(source_id, target_id, condition),), id=id)
+
+
+@attrs.frozen(eq=False, init=False)
+class FanOutEdgeGroup(EdgeGroup):
+    """From one executor to several at once, or to those that a selector picks.
+
+    Args:
+        source_id: the sender.
+        target_ids: the receivers, two or more.
+        selection_func: gets the message and all target ids and returns those it goes to. It
+            may be async.
+        id: made of kind and ends if not given.
+
+    Raises:
+        ValueError: there are fewer than two targets.
+    """
+
+    selection_func: Selector | None = None
+
+    def __init__(
+        self,
+        source_id: str,
+        target_ids: Sequence[str],
+        selection_func: Selector | None = None,
+        *,
+        id: str = "",  # noqa: A002 (the name of the field)
+    ) -> None:
+        _require_two("fan-out", "targets", target_ids)
+        edges = tuple(Edge(source_id, target_id) for target_id in target_ids)
+        self.__attrs_init__(edges=edges, id=id, selection_func=selection_func)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the message decides who gets it."""
+        return self.selection_func is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind, id, edges and the name of the selector."""
+        return {**super().to_dict(), "selection_func_name": name_of(self.selection_func)}
+
+
+@attrs.frozen(eq=False, init=False)
+class FanInEdgeGroup(EdgeGroup):
+    """A join: the target gets one list with an item of every source, once all have sent one.
+
+    Args:
+        source_ids: the senders, two or more; the list is in this order.
+        target_id: the receiver.
+        id: made of kind and ends if not given.
+
+    Raises:
+        ValueError: there are fewer than two sources.
+    """
+
+    def __init__(
+        self,
+        source_ids: Sequence[str],
+        target_id: str,
+        *,
+        id: str = "",  # noqa: A002 (the name of the field)
+    ) -> None:
+        _require_two("fan-in", "sources", source_ids)
+        edges = tuple(Edge(source_id, target_id) for source_id in source_ids)
+        self.__attrs_init__(edges=edges, id=id)
+
+
+@attrs.frozen
+class SwitchCaseEdgeGroupCase:
+    """One case of a switch: the message goes to the target if the condition says so.
+
+    Args:
+        condition: gets the message. It may be async.
+        target_id: the receiver.
+    """
+
+    condition: Condition
+    target_id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return target and name of the condition."""
+        return {
+            "type": "Case",
+            "target_id": self.target_id,
+            "condition_name": name_of(self.condition),
+        }
+
+
+@attrs.frozen
+class SwitchCaseEdgeGroupDefault:
+    """Where a message goes that no case wants.
+
+    Args:
+        target_id: the receiver.
+    """
+
+    target_id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the target."""
+        return {"type": "Default", "target_id": self.target_id}
+
+
+@attrs.frozen(eq=False, init=False)
+class SwitchCaseEdgeGroup(EdgeGroup):
+    """From one executor to the target of the first case that wants the message.
+
+    Args:
+        source_id: the sender.
+        cases: asked in this order, with exactly one default, which should be the last.
+        id: made of kind and ends if not given.
+
+    Raises:
+        ValueError: there are fewer than two entries, or not exactly one default.
+    """
+
+    cases: tuple[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault, ...] = ()
+
+    def __init__(
+        self,
+        source_id: str,
+        cases: Iterable[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault],
+        *,
+        id: str = "",  # noqa: A002 (the name of the field)
+    ) -> None:
+        cases = tuple(cases)
+        _require_two("switch", "cases, the default included,", cases)
+        _require_one_default(source_id, cases)
+        targets = dict.fromkeys(case.target_id for case in cases)
+        edges = tuple(Edge(source_id, target_id) for target_id in targets)
+        self.__attrs_init__(edges=edges, id=id, cases=cases)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the message decides who gets it."""
+        return True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind, id, edges and cases."""
+        return {**super().to_dict(), "cases": [case.to_dict() for case in self.cases]}
+
+
+def _require_two(kind: str, what: str, given: Sequence[object]) -> None:
+    if len(given) < 2:  # noqa: PLR2004 (the word "several" begins there)
+        raise ValueError(
+            f"a {kind} needs at least two {what} and got {len(given)}; "
+            "for a single way use add_edge"
+        )
+
+
+def _require_one_default(
+    source_id: str, cases: Sequence[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault]
+) -> None:
+    defaults = [isinstance(case, SwitchCaseEdgeGroupDefault) for case in cases]
+    if sum(defaults) != 1:
+        raise ValueError(
+            f"the switch at {source_id!r} has {sum(defaults)} defaults; it needs exactly one, "
+            "so that every message has a way to go"
+        )
+    if not defaults[-1]:
+        _log.warning(
+            "the default of the switch at %r is not its last case: those behind it never get "
+            "a message; put it at the end",
+            source_id,
+        )
