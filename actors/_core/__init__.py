@@ -1,1 +1,49 @@
-"""Placeholder."""
+"""The runtime proper. Everything here is public by way of ``actors``, and only so."""
+
+from actors._core._actor import Actor as Actor
+from actors._core._context import ActorContext as ActorContext
+from actors._core._errors import (
+    ActorRestartingError as ActorRestartingError,
+    ActorStoppedError as ActorStoppedError,
+    AskTimeoutError as AskTimeoutError,
+    DeadlockError as DeadlockError,
+    LeftOpenError as LeftOpenError,
+    MailboxFullError as MailboxFullError,
+    NameTakenError as NameTakenError,
+    OutboxLimitError as OutboxLimitError,
+    RemoteError as RemoteError,
+    RestartLimitError as RestartLimitError,
+    StrayCancelledError as StrayCancelledError,
+    TurnOverError as TurnOverError,
+    UnhandledMessageError as UnhandledMessageError,
+)
+from actors._core._happenings import (
+    ActorFailed as ActorFailed,
+    ActorRestarted as ActorRestarted,
+    ActorStarted as ActorStarted,
+    ActorStopped as ActorStopped,
+    DeadLetter as DeadLetter,
+    Missed as Missed,
+    ZombieActor as ZombieActor,
+)
+from actors._core._mailbox import Counters as Counters, MailboxPolicy as MailboxPolicy
+from actors._core._reasons import (
+    Crashed as Crashed,
+    ExitReason as ExitReason,
+    Finished as Finished,
+    Killed as Killed,
+    NotFound as NotFound,
+    ShutDown as ShutDown,
+    Terminated as Terminated,
+)
+from actors._core._ref import ActorRef as ActorRef
+from actors._core._supervision import (
+    Backoff as Backoff,
+    Restart as Restart,
+    Supervision as Supervision,
+)
+from actors._core._system import (
+    System as System,
+    current_system as current_system,
+    open_system as open_system,
+)

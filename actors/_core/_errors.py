@@ -1,0 +1,156 @@
+"""Errors of the runtime. Each says what happened, to whom, and what to do about it."""
+
+from __future__ import annotations
+
+from protocols._errors import ActorsError
+
+
+class UndeliveredError(ActorsError):
+    """A message was not accepted. It is handed back in ``undelivered``."""
+
+    def __init__(self, actor: str, undelivered: object, why: str) -> None:
+        self.actor = actor
+        self.undelivered = undelivered
+        super().__init__(f"{actor} {why} a {type(undelivered).__name__}")
+
+
+class ActorStoppedError(UndeliveredError):
+    """The actor has stopped, or stopped before it answered."""
+
+    def __init__(self, actor: str, undelivered: object = None) -> None:
+        super().__init__(
+            actor,
+            undelivered,
+            "has stopped (watch it to be told when that happens): it can't take",
+        )
+
+
+class ActorRestartingError(UndeliveredError):
+    """The actor crashed while it handled the message, and is being restarted."""
+
+    def __init__(self, actor: str, undelivered: object = None) -> None:
+        super().__init__(actor, undelivered, "is being restarted and gave up on")
+
+
+class MailboxFullError(UndeliveredError):
+    """The mailbox has reached its capacity, and its policy is not to wait."""
+
+    def __init__(self, actor: str, undelivered: object, capacity: int) -> None:
+        self.capacity = capacity
+        super().__init__(
+            actor,
+            undelivered,
+            f"has {capacity} messages waiting (use `await tell` to wait for room, or give "
+            "MailboxPolicy a larger capacity): it can't take",
+        )
+
+
+class AskTimeoutError(ActorsError, TimeoutError):
+    """No reply came in time. The outcome is unknown: the request may have been handled."""
+
+    def __init__(self, actor: str, request: object, seconds: float) -> None:
+        self.actor = actor
+        self.request = request
+        super().__init__(
+            f"{actor} did not answer a {type(request).__name__} within {seconds:g} s; the outcome "
+            "is unknown, since the request may have been handled without its reply"
+        )
+
+
+class DeadlockError(ActorsError):
+    """Actors that ask each other in a circle would wait for ever.
+
+    Args:
+        path: names of the actors, from the newest asker back to itself.
+    """
+
+    def __init__(self, path: tuple[str, ...]) -> None:
+        self.path = path
+        super().__init__(
+            f"{' asks '.join(path)}: none of them could ever answer; use tell for one of the steps"
+        )
+
+
+class RemoteError(ActorsError):
+    """A handler on another node failed; this is its error in words."""
+
+
+class NameTakenError(ActorsError):
+    """Two living children of one parent can't have the same name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"there is an actor named {name!r} already; stop it first or name another"
+        )
+
+
+class UnhandledMessageError(ActorsError):
+    """No handler of the actor takes messages of this type."""
+
+    def __init__(self, actor: str, message: object, handled: tuple[type, ...]) -> None:
+        self.actor = actor
+        self.message = message
+        known = ", ".join(sorted(t.__name__ for t in handled)) or "nothing"
+        super().__init__(
+            f"{actor} has no handler for a {type(message).__name__}; it takes {known}"
+        )
+
+
+class RestartLimitError(ActorsError):
+    """A child crashed too often, so its supervisor failed in its turn.
+
+    The child's last error is the ``__cause__``.
+    """
+
+    def __init__(self, child: str, restarts: int, period: float) -> None:
+        self.child = child
+        self.restarts = restarts
+        super().__init__(
+            f"gave up on {child} after {restarts} restarts within {period:g} s; its last error is "
+            "the cause of this one. Fix that, or allow more with Supervision(max_restarts=…, "
+            "period=…)"
+        )
+
+
+class TurnOverError(ActorsError):
+    """The context of a turn was used after the turn had ended."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(
+            f"the turn of {owner} that this context belongs to is over; send yourself a message "
+            "instead of keeping the context"
+        )
+
+
+class LeftOpenError(ActorsError):
+    """A handler left a nursery or a cancel scope open."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        super().__init__(
+            f"a handler of {owner} returned with a nursery or cancel scope still open; what must "
+            "outlive a turn is entered with `await ctx.enter(…)`"
+        )
+
+
+class StrayCancelledError(ActorsError):
+    """A handler raised a ``trio.Cancelled`` that nobody's scope was waiting for."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        super().__init__(
+            f"a handler of {owner} raised a trio.Cancelled although nothing cancelled its turn; "
+            "was one stored and raised again?"
+        )
+
+
+class OutboxLimitError(ActorsError):
+    """A run has more messages in flight than it is allowed to."""
+
+    def __init__(self, run: str, limit: int) -> None:
+        self.limit = limit
+        super().__init__(
+            f"the run of {run} has {limit} messages in flight, its limit; allow more with "
+            "WorkflowBuilder(max_in_flight=…), or send less per turn"
+        )
