@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 from attrs import evolve
@@ -11,6 +11,9 @@ from protocols._frozen import FrozenList
 from protocols._log import Log
 from protocols._message import Message, normalize_messages
 from protocols._responses import AgentResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 @attrs.frozen
