@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from copy import deepcopy
 from typing import Any, Final, Self
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from protocols._content_fields import RARE_FIELDS, ContentFields
 from protocols._content_kinds import ContentKinds
@@ -119,6 +120,10 @@ class Content(ContentKinds):  # noqa: PLW1641  # unhashable on purpose
 
         return add(self, other)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # The provider's object may hold a lock or a connection: it isn't ours to copy.
+        return evolve(self, rest=deepcopy(self._rest, memo), raw_representation=None)
+
     # ------------------------------------------------------------------ using
 
     def has_top_level_media_type(self, top_level_media_type: str) -> bool:
@@ -189,10 +194,10 @@ class Content(ContentKinds):  # noqa: PLW1641  # unhashable on purpose
             raise ValueError(f"a content item needs a 'type'; it has {sorted(map(str, data))}")  # noqa: TRY004  # bad data, not a caller's bad type
         fields.pop("raw_representation", None)
         if kind == "data" and isinstance(fields.get("data"), bytes):
-            return cls.from_data(**fields)
+            media_type = fields.setdefault("media_type", "application/octet-stream")
+            fields["uri"] = cls.from_data(fields.pop("data"), media_type).uri
         common = {name: fields.pop(name, None) for name in (*_COMMON, "additional_properties")}
-        rest = {name: _revived(name, value) for name, value in fields.items()}
-        return cls(kind, rest=_merged_rest(kind, EMPTY_DICT, rest, strict=False), **common)
+        return cls(kind, rest=_merged_rest(kind, EMPTY_DICT, fields, strict=False), **common)
 
 
 def _set_fields(content: Content) -> Iterable[tuple[str, Any]]:
@@ -209,13 +214,15 @@ def _set_fields(content: Content) -> Iterable[tuple[str, Any]]:
 def _comparable(content: Content) -> Iterable[tuple[str, Any]]:
     """Yield what counts for equality and for the dict form."""
     for name, value in _set_fields(content):
-        if name == "annotations":
+        if name == "annotations" and isinstance(value, list | tuple):
             yield name, [_without_raw(annotation) for annotation in value]
         else:
             yield name, value
 
 
-def _without_raw(annotation: Mapping[str, Any]) -> dict[str, Any]:
+def _without_raw(annotation: Any) -> Any:
+    if not isinstance(annotation, Mapping):
+        return annotation
     return {key: value for key, value in annotation.items() if key != "raw_representation"}
 
 
@@ -232,7 +239,9 @@ def _merged_rest(
     found = {**rest, **fields}
     if not found.get("informational_only") or kind != "function_call":
         found.pop("informational_only", None)
-    return FrozenDict({name: freeze(value) for name, value in found.items() if value is not None})
+    return FrozenDict(
+        {name: freeze(_revived(name, value)) for name, value in found.items() if value is not None}
+    )
 
 
 def _revived(name: str, value: Any) -> Any:

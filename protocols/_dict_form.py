@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 
 import attrs
 
 from protocols._frozen import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 _NEVER: Final = frozenset({"raw_representation"})
 
@@ -83,6 +84,15 @@ class DictForm:
             }
         return cls(**fields, **(dependencies or {}).get(cls.type_tag, {}))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # The provider's object may hold a lock or a connection: it isn't ours to copy.
+        copied = {
+            one.alias or one.name: deepcopy(getattr(self, one.name), memo)
+            for one in _fields(type(self))
+            if one.init and one.name not in _NEVER
+        }
+        return type(self)(**copied)
+
     def to_json(
         self,
         *,
@@ -112,7 +122,11 @@ class DictForm:
         return cls.from_dict(value, dependencies=dependencies)
 
 
+def _fields(cls: type[Any]) -> Iterable[attrs.Attribute[Any]]:
+    return cast("Iterable[attrs.Attribute[Any]]", attrs.fields(cls))
+
+
 def _shown(cls: type) -> tuple[str, ...]:
     """Return the names of the fields that the dict form has."""
-    names = (one.name for one in attrs.fields(cls))
+    names = (one.name for one in _fields(cls))
     return tuple(name for name in names if not name.startswith("_") and name not in _NEVER)

@@ -105,7 +105,7 @@ def freeze(value: Any) -> Any:
 
     Other objects are passed on by identity: what is inside of them is their owner's business.
     """
-    if isinstance(value, str | FrozenDict | FrozenList):
+    if isinstance(value, (str, FrozenDict, FrozenList)):
         # Frozen containers are only ever built by this function or of frozen items.
         return value
     if isinstance(value, Mapping):

@@ -23,9 +23,12 @@ def to_contents(given: Iterable[ContentInput] | ContentInput) -> FrozenList[Cont
         TypeError: that can't be content.
         ValueError: a mapping without a ``type``.
     """
-    if not given and given != "":
+    # Messages are made by the thousand, nearly all of a short list: that case comes first.
+    if isinstance(given, list):
+        return FrozenList([_to_content(item) for item in given if item is not None])
+    if given is None:
         return EMPTY_LIST
-    if isinstance(given, str | Content | Mapping):
+    if isinstance(given, (str, Content, Mapping)):
         return FrozenList((_to_content(given),))
     if type(given) is FrozenList and all(type(item) is Content for item in given):
         return given
