@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from protocols._content_merge import Parts, is_code, merge_code
 from protocols._message import Message
@@ -113,7 +113,7 @@ class _Draft:
         call = self.calls.get(part.call_id) if part.call_id else self.current_call
         if call is None or call.refusal(part) is not None:
             call = self._new_item()
-        call.append(part)
+        call.append(evolve(part, arguments=None) if _repeats(call, part) else part)
         self.current_call = call
         if part.call_id:
             self.calls[part.call_id] = call
@@ -145,6 +145,13 @@ class _Draft:
             author_name=self.author_name,
             message_id=self.message_id,
         )
+
+
+def _repeats(call: Parts, part: Content) -> bool:
+    """Say whether this is no further part, but the whole call shown to a person."""
+    if not part.user_input_request or call.arguments_kind != "text":
+        return False
+    return part.arguments == call.merged().arguments
 
 
 def _built(parts: Parts) -> Content:
