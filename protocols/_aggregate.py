@@ -58,9 +58,10 @@ class Aggregate:
         self._raws.append(update.raw_representation)
         self._token = update.continuation_token
 
-    def fields(self, known: Collection[str]) -> dict[str, Any]:
+    def fields(self, known: Collection[str], **more: Any) -> dict[str, Any]:
         """Return the fields of the response; ``known`` are those that its class has."""
         return {
+            **more,
             **{name: value for name, value in self._last.items() if name in known},
             "messages": [draft.build() for draft in self._drafts],
             "usage_details": self._usage,

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from attrs import evolve, field, frozen
 
-from protocols._content_fields import RARE_FIELDS, ContentFields
+from protocols._content_fields import RARE_FIELDS, Annotation, ContentFields
 from protocols._content_kinds import ContentKinds
 from protocols._errors import ContentError
 from protocols._frozen import EMPTY_DICT, FrozenDict, FrozenList, freeze, freeze_mapping, plain
@@ -130,6 +130,15 @@ class Content(ContentKinds):  # noqa: PLW1641  # unhashable on purpose
         """Say whether the media type is, for example, some ``image/…``."""
         top_level, _, _ = (self.media_type or "").partition("/")
         return top_level.lower() == top_level_media_type.lower()
+
+    def with_annotations(self, annotations: Iterable[Annotation]) -> Self:
+        """Return a copy with these annotations behind those that it has."""
+        return evolve(
+            self,
+            rest=_merged_rest(
+                self.type, self._rest, {"annotations": [*(self.annotations or ()), *annotations]}
+            ),
+        )
 
     def parse_arguments(self) -> Mapping[str, Any] | None:
         """Return the arguments of a call as a mapping.

@@ -65,9 +65,12 @@ def _field_names(cls: type[Any]) -> frozenset[str]:
     return frozenset(one.name for one in attrs.fields(cls))
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, init=False, eq=False, repr=False)
 class _Meta(DictForm):
-    """What responses and updates, of clients and agents, have in common."""
+    """What responses and updates, of clients and agents, have in common.
+
+    The private bases declare fields; methods are made for the four classes that have instances.
+    """
 
     response_id: str | None = None
     created_at: str | None = None
@@ -81,7 +84,7 @@ class _Meta(DictForm):
     raw_representation: Any = field(default=None, eq=False, repr=False)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, init=False, eq=False, repr=False)
 class _Update(_Meta):
     contents: FrozenList[Content] = field(default=None, converter=to_contents)
     role: str | None = None
@@ -97,7 +100,7 @@ class _Update(_Meta):
         return self.text
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, init=False, eq=False, repr=False)
 class _Response(_Meta, Generic[ValueT]):
     messages: FrozenList[Message] = field(default=None, converter=to_messages)
     usage_details: UsageDetails | None = field(default=None, converter=_to_usage)
@@ -148,7 +151,7 @@ class _Response(_Meta, Generic[ValueT]):
         aggregate = Aggregate()
         for update in updates:
             aggregate.add(update)
-        return cls(**aggregate.fields(_field_names(cls)), response_format=output_format_type)
+        return cls(**aggregate.fields(_field_names(cls), response_format=output_format_type))
 
     @classmethod
     async def from_update_generator(
@@ -158,7 +161,7 @@ class _Response(_Meta, Generic[ValueT]):
         aggregate = Aggregate()
         async for update in updates:
             aggregate.add(update)
-        return cls(**aggregate.fields(_field_names(cls)), response_format=output_format_type)
+        return cls(**aggregate.fields(_field_names(cls), response_format=output_format_type))
 
 
 @frozen(kw_only=True)

@@ -158,6 +158,15 @@ def test_evolve_makes_a_changed_copy_and_keeps_the_rest() -> None:
     assert changed.user_input_request is True
 
 
+def test_annotations_are_added_by_copy() -> None:
+    content = Content.from_text("a", annotations=[{"title": "A"}])
+
+    cited = content.with_annotations([{"title": "B"}])
+
+    assert cited.annotations == [{"title": "A"}, {"title": "B"}]
+    assert content.annotations == [{"title": "A"}]
+
+
 def test_a_deep_copy_leaves_the_providers_object_behind() -> None:
     content = Content.from_text("a", raw_representation=object(), annotations=[{"title": "A"}])
 
