@@ -1,0 +1,225 @@
+"""``Agent``: a model with instructions, a memory and a name."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+import trio
+
+from actors.agents._agent_options import default_options as merged_defaults
+from actors.agents._agent_run import AgentRun
+from actors.agents._base import BaseAgent
+from protocols._errors import AgentInvalidRequestException, MiddlewareException
+from protocols._message import AgentRunInputs, normalize_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping, Sequence
+    from types import TracebackType
+
+    from actors._core._stream import ResponseStream
+    from actors.agents._context import ContextProvider
+    from actors.agents._session import AgentSession
+    from protocols._responses import AgentResponse, AgentResponseUpdate
+
+
+class RawAgent(BaseAgent):
+    """An agent around a chat client, without layers of its own; see ``Agent``."""
+
+    def __init__(
+        self,
+        client: Any,
+        instructions: str | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the API's name)
+        name: str | None = None,
+        description: str | None = None,
+        tools: Any = None,
+        default_options: Mapping[str, Any] | None = None,
+        context_providers: ContextProvider | Sequence[ContextProvider] | None = None,
+        middleware: Any = None,
+        require_per_service_call_history_persistence: bool = False,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        additional_properties: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            id=id,
+            name=name,
+            description=description,
+            context_providers=context_providers,
+            middleware=middleware,
+            additional_properties=additional_properties,
+        )
+        if not callable(getattr(client, "get_response", None)):
+            raise TypeError(
+                f"agent {self.name or self.id} needs a chat client, with get_response(); "
+                f"it was given a {type(client).__name__}"
+            )
+        self._refuse(
+            compaction_strategy=compaction_strategy,
+            tokenizer=tokenizer,
+            require_per_service_call_history_persistence=(
+                require_per_service_call_history_persistence or None
+            ),
+        )
+        self.client = client
+        self.default_options = merged_defaults(
+            client, default_options, instructions=instructions, tools=tools
+        )
+        self._entered: AsyncExitStack | None = None
+
+    @overload
+    def run(
+        self,
+        messages: AgentRunInputs | None = None,
+        *,
+        stream: Literal[False] = False,
+        session: AgentSession | None = None,
+        middleware: Any = None,
+        tools: Any = None,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+    ) -> Awaitable[AgentResponse[Any]]: ...
+
+    @overload
+    def run(
+        self,
+        messages: AgentRunInputs | None = None,
+        *,
+        stream: Literal[True],
+        session: AgentSession | None = None,
+        middleware: Any = None,
+        tools: Any = None,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+    ) -> ResponseStream[AgentResponseUpdate, AgentResponse[Any]]: ...
+
+    @overload
+    def run(
+        self,
+        messages: AgentRunInputs | None = None,
+        *,
+        stream: bool,
+        session: AgentSession | None = None,
+        middleware: Any = None,
+        tools: Any = None,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+    ) -> (
+        Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]
+    ): ...
+
+    def run(
+        self,
+        messages: AgentRunInputs | None = None,
+        *,
+        stream: bool = False,
+        session: AgentSession | None = None,
+        middleware: Any = None,
+        tools: Any = None,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+    ) -> Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
+        """Run the agent: to be awaited, or with ``stream=True`` to be iterated.
+
+        Args:
+            messages: the input; text becomes a message of the user's.
+            stream: whether the answer is to come in updates.
+            session: remembers the conversation. A run that fails, is cancelled or is left early
+                adds to it what text had come, marked as interrupted, and nothing else.
+            middleware: not in this version.
+            tools: the model may call these in this run; they win over ``options["tools"]``.
+            options: chat options of this run, over the agent's.
+            compaction_strategy: not in this version.
+            tokenizer: not in this version.
+            function_invocation_kwargs: given to tools.
+            client_kwargs: given to the chat client.
+
+        Raises:
+            AgentInvalidRequestException: something was given that isn't there yet.
+            MiddlewareException: there is middleware.
+        """
+        if middleware:
+            raise MiddlewareException(
+                f"agent {self.name or self.id} can't run middleware in this version: leave it out"
+            )
+        self._refuse(compaction_strategy=compaction_strategy, tokenizer=tokenizer)
+        run = AgentRun(
+            agent=self,
+            messages=normalize_messages(messages),
+            session=session,
+            options=options or {},
+            tools=tools,
+            client_kwargs=client_kwargs,
+            function_invocation_kwargs=function_invocation_kwargs,
+        )
+        return run.stream() if stream else run.respond()
+
+    def _refuse(self, **given: Any) -> None:
+        names = ", ".join(name for name, value in given.items() if value is not None)
+        if names:
+            raise AgentInvalidRequestException(
+                f"agent {self.name or self.id} was given {names}, which this version can't do"
+            )
+
+    async def __aenter__(self) -> Self:
+        await trio.lowlevel.checkpoint()
+        if hasattr(self.client, "__aenter__"):
+            stack = AsyncExitStack()
+            await stack.enter_async_context(self.client)
+            self._entered = stack
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        stack, self._entered = self._entered, None
+        if stack is None:
+            await trio.lowlevel.cancel_shielded_checkpoint()
+        else:
+            # No scope around it: the client may have one of its own open, which is older.
+            await stack.__aexit__(exc_type, exc, traceback)  # noqa: ASYNC102
+
+
+class Agent(RawAgent):
+    """A model with instructions, a memory and a name.
+
+    ``async with agent`` opens and closes the client, if it is a context manager.
+
+    Args:
+        client: the chat client to ask.
+        instructions: what the model is told first; they win over ``default_options``.
+        id: a unique id; made up if not given.
+        name: signs its messages, and is its id in a workflow.
+        description: what it is for.
+        tools: what the model may call; they win over ``default_options``.
+        default_options: chat options of every run.
+        context_providers: add to what the model gets, in this order.
+        middleware: not in this version.
+        require_per_service_call_history_persistence: not in this version.
+        compaction_strategy: not in this version.
+        tokenizer: not in this version.
+        additional_properties: metadata, never sent to a model.
+
+    Raises:
+        TypeError: the client is none.
+        ValueError: two different tools have one name.
+        AgentInvalidRequestException: something was given that isn't there yet.
+        MiddlewareException: there is middleware.
+    """

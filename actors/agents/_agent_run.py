@@ -1,0 +1,299 @@
+"""One run of an agent: what goes to the model, and what becomes of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final, Self
+
+import attrs
+import trio
+
+from actors._core._stream import ResponseStream
+from actors.agents._agent_options import run_options
+from actors.agents._base import provider_state, run_after_providers
+from actors.agents._context import ContextProvider, SessionContext
+from actors.agents._history import INTERRUPTED_KEY, HistoryProvider, InMemoryHistoryProvider
+from actors.agents._session import AgentSession
+from protocols._errors import AgentInvalidRequestException, AgentInvalidResponseException
+from protocols._message import Message
+from protocols._responses import (
+    AgentResponse,
+    AgentResponseUpdate,
+    ChatResponse,
+    ChatResponseUpdate,
+)
+
+UNNAMED: Final = "UnnamedAgent"
+"""The author of the messages of an agent without a name."""
+
+CLOSE_BUDGET: Final = 5.0
+"""Seconds that keeping what had come of an interrupted run may take."""
+
+
+@attrs.define(eq=False, kw_only=True)
+class AgentRun:
+    """The state of one run.
+
+    Args:
+        agent: the ``RawAgent`` whose run it is.
+        messages: the input.
+        session: the caller's session, if any.
+        options: the options of the run.
+        tools: the tools of the run; they win over those in ``options``.
+        client_kwargs: for the client.
+        function_invocation_kwargs: for tools.
+    """
+
+    agent: Any  # a RawAgent, which imports this module
+    messages: list[Message]
+    session: AgentSession | None
+    options: Mapping[str, Any]
+    tools: Any
+    client_kwargs: Mapping[str, Any] | None
+    function_invocation_kwargs: Mapping[str, Any] | None
+    context: SessionContext = attrs.field(init=False)
+    _providers: list[ContextProvider] = attrs.field(init=False, factory=list)
+    _injected: ContextProvider | None = attrs.field(init=False, default=None)
+    _response_format: Any = attrs.field(init=False, default=None)
+
+    # -------------------------------------------------------------------- the two ways
+
+    async def respond(self) -> AgentResponse[Any]:
+        """Run without a stream."""
+        answer = await self._ask(stream=False, options=await self._prepared())
+        if not answer:
+            raise AgentInvalidResponseException(
+                f"the client of agent {self._who} answered with {answer!r}, which is no response"
+            )
+        self.note_conversation(answer)
+        return await self.conclude(self._as_agent_response(answer))
+
+    def stream(self) -> ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
+        """Run with a stream; nothing happens before its first pull."""
+        return ResponseStream(
+            AgentUpdates(self), finalizer=self.joined, result_hooks=[self.conclude]
+        )
+
+    async def open_updates(self) -> AsyncIterator[ChatResponseUpdate]:
+        """Prepare the run, and call the client."""
+        return aiter(self._ask(stream=True, options=await self._prepared()))
+
+    def _ask(self, *, stream: bool, options: dict[str, Any]) -> Any:
+        kwargs = {"function_invocation_kwargs": self.function_invocation_kwargs}
+        kwargs["client_kwargs"] = self.client_kwargs
+        messages = self.context.get_messages(include_input=True)
+        return self.agent.client.get_response(
+            messages,
+            stream=stream,
+            options=options,
+            # A client may do without parameters for what nobody gives.
+            **{name: given for name, given in kwargs.items() if given},
+        )
+
+    @property
+    def _who(self) -> str:
+        return str(self.agent.name or self.agent.id)
+
+    # ---------------------------------------------------------------------- before
+
+    async def _prepared(self) -> dict[str, Any]:
+        """Let the providers contribute; give the options of the call."""
+        session = self.session
+        service_id = None if session is None else session.service_session_id
+        if isinstance(service_id, Mapping):
+            raise AgentInvalidRequestException(
+                f"agent {self._who} uses a chat client, whose conversations have a string as "
+                f"their id; this session's service_session_id is {service_id!r}"
+            )
+        defaults = dict(self.agent.default_options)
+        if service_id:
+            defaults["conversation_id"] = service_id
+        known = run_options(defaults, {}, self.options, tools=self.tools)
+        conversation = known.get("conversation_id")
+        self._providers = self._providers_for(known, conversation)
+        self.context = SessionContext(
+            session_id=None if session is None else session.session_id,
+            service_session_id=service_id,
+            input_messages=self.messages,
+            options=known,
+        )
+        if not self._providers:
+            return self._without_arguments(known)  # noqa: ASYNC910 (the client is called next)
+        await self._contribute(service_owned=conversation is not None)
+        context = self.context
+        if context.get_middleware():
+            raise AgentInvalidRequestException(
+                f"a context provider of agent {self._who} adds middleware, which this version "
+                "can't run"
+            )
+        contributed = {"instructions": "\n".join(context.instructions), "tools": context.tools}
+        given = {name: value for name, value in contributed.items() if value}
+        options = run_options(defaults, given, self.options, tools=self.tools)
+        return self._without_arguments(options)
+
+    def _providers_for(
+        self, options: Mapping[str, Any], conversation: str | None
+    ) -> list[ContextProvider]:
+        """Give the agent's providers, and a history of this run's own where one is needed."""
+        providers = list(self.agent.context_providers)
+        if self.session is None:
+            return providers
+        loads = any(isinstance(one, HistoryProvider) and one.load_messages for one in providers)
+        stores = options.get("store", getattr(self.agent.client, "STORES_BY_DEFAULT", False))
+        if not loads and not conversation and not stores:
+            self._injected = InMemoryHistoryProvider()
+            providers.append(self._injected)
+        return providers
+
+    async def _contribute(  # noqa: ASYNC910 (the client is called next)
+        self, *, service_owned: bool
+    ) -> None:
+        if self.session is None:
+            # So that what providers keep in the state lives as long as the run.
+            self.session = self.agent.create_session()
+        for provider in self._providers:
+            if service_owned and isinstance(provider, HistoryProvider):
+                continue  # the model would get the history twice
+            await provider.before_run(
+                agent=self.agent,
+                session=self.session,
+                context=self.context,
+                state=provider_state(self.session, provider),
+            )
+
+    def _without_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Take out what is for tools and not for the model."""
+        self._response_format = options.get("response_format")
+        extra = options.pop("additional_function_arguments", None)
+        if extra:
+            self.function_invocation_kwargs = {
+                **extra,
+                **(self.function_invocation_kwargs or {}),
+            }
+        return options
+
+    # ----------------------------------------------------------------------- after
+
+    def note_conversation(self, answer: ChatResponse[Any] | ChatResponseUpdate) -> None:
+        """Remember under which id the service keeps the conversation, as soon as it says so."""
+        conversation = getattr(answer, "conversation_id", None)
+        if conversation is not None and self.session is not None:
+            self.session.service_session_id = conversation
+
+    def as_agent_update(self, update: ChatResponseUpdate) -> AgentResponseUpdate:
+        """Make an update of the agent's of one of the client's."""
+        agent = self.agent
+        return AgentResponseUpdate(
+            contents=update.contents,
+            role=update.role,
+            author_name=update.author_name or agent.name,
+            message_id=update.message_id,
+            response_id=update.response_id,
+            created_at=update.created_at,
+            finish_reason=update.finish_reason,
+            continuation_token=update.continuation_token,
+            additional_properties=update.additional_properties,
+            raw_representation=update,
+            agent_id=agent.id,
+        )
+
+    def _as_agent_response(self, answer: ChatResponse[Any]) -> AgentResponse[Any]:
+        return AgentResponse(
+            messages=self._signed(answer.messages),
+            response_id=answer.response_id,
+            created_at=answer.created_at,
+            finish_reason=answer.finish_reason,
+            usage_details=answer.usage_details,
+            continuation_token=answer.continuation_token,
+            additional_properties=answer.additional_properties,
+            raw_representation=answer,
+            value=answer._value,  # noqa: SLF001 (value would parse now what nobody may ask for)
+            response_format=self._response_format or answer.response_format,
+            agent_id=self.agent.id,
+        )
+
+    def joined(self, updates: Sequence[AgentResponseUpdate]) -> AgentResponse[Any]:
+        """Make the response that the updates add up to."""
+        response: AgentResponse[Any] = AgentResponse.from_updates(
+            updates, output_format_type=self._response_format
+        )
+        return attrs.evolve(
+            response, messages=self._signed(response.messages), agent_id=self.agent.id
+        )
+
+    def _signed(self, messages: Sequence[Message]) -> list[Message]:
+        name = self.agent.name or UNNAMED
+        return [
+            message if message.author_name else attrs.evolve(message, author_name=name)
+            for message in messages
+        ]
+
+    async def conclude(self, response: AgentResponse[Any]) -> AgentResponse[Any]:
+        """Show the response to the providers, and give it back: they keep this very object."""
+        self.context._answered(response)  # noqa: SLF001 (the run is what it is made for)
+        await self._show(self._keeping())
+        return response
+
+    def _keeping(self) -> list[ContextProvider]:
+        """Leave our own history out once a service has said that it keeps the conversation."""
+        session = self.session
+        if self._injected is None or session is None or session.service_session_id is None:
+            return self._providers
+        return [one for one in self._providers if one is not self._injected]
+
+    async def close_history(self, updates: Sequence[AgentResponseUpdate]) -> None:
+        """Keep the text of a run that was cut short, as an interrupted message.
+
+        Other providers hear of runs that succeed only. Without any text nothing is kept: the
+        caller can simply ask again. Calls of tools are left out, since nothing answers them.
+        """
+        text = "".join([update.text for update in updates if update.role in {None, "assistant"}])
+        if not text or self.session is None:
+            return  # noqa: ASYNC910 (nothing to keep)
+        said = Message(
+            "assistant",
+            [text],
+            author_name=self.agent.name or UNNAMED,
+            additional_properties={INTERRUPTED_KEY: True},
+        )
+        self.context._answered(  # noqa: SLF001
+            AgentResponse(messages=[said], incomplete=True, agent_id=self.agent.id)
+        )
+        await self._show([one for one in self._keeping() if isinstance(one, HistoryProvider)])
+
+    async def _show(self, providers: Sequence[ContextProvider]) -> None:
+        await run_after_providers(
+            self.agent, providers, session=self.session, context=self.context
+        )
+
+
+class AgentUpdates:
+    """The updates of a run, as a source of a stream."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self._run = run
+        self._updates: list[AgentResponseUpdate] = []
+        self._inner: AsyncIterator[ChatResponseUpdate] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AgentResponseUpdate:
+        if self._inner is None:
+            self._inner = await self._run.open_updates()
+        chat_update = await anext(self._inner)
+        if chat_update.conversation_id is not None:
+            self._run.note_conversation(chat_update)
+        update = self._run.as_agent_update(chat_update)
+        self._updates.append(update)
+        return update
+
+    async def aclose(self) -> None:
+        """End the run early: close the client's stream, and the history."""
+        try:
+            close = getattr(self._inner, "aclose", None)
+            if close is not None:
+                await close()
+        finally:
+            with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                await self._run.close_history(self._updates)

@@ -1,0 +1,147 @@
+"""What a scripted client or agent says, reply by reply."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from protocols._content import Content
+from protocols._message import Message
+from protocols._responses import AgentResponse, ChatResponse
+
+Reply = Any
+"""One of:
+
+- a text, streamed word by word;
+- a content item, such as a call of a function, or a message;
+- a whole response;
+- a list of updates (or texts, each an update); an exception in it is raised there;
+- an exception, raised;
+- a callable that is given the messages, may be async, and gives one of the above.
+"""
+
+_COPIED: Final = ("response_id", "created_at", "finish_reason", "continuation_token")
+
+
+class ScriptOverError(AssertionError):
+    """A scripted client or agent was asked more often than it has replies."""
+
+
+@attrs.frozen
+class Seen:
+    """One request to a scripted client or agent, as it came."""
+
+    messages: list[Message]
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+    stream: bool = False
+    session: Any = None
+    kwargs: Mapping[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of each message."""
+        return [message.text for message in self.messages]
+
+
+class Script:
+    """Replies in order.
+
+    Args:
+        replies: see ``Reply``.
+        repeat: begin again after the last one.
+    """
+
+    def __init__(self, replies: Sequence[Reply], *, repeat: bool = False) -> None:
+        self._replies = list(replies)
+        self._repeat = repeat
+        self._next = 0
+
+    def take(self, who: str) -> Reply:
+        """Give the next reply.
+
+        Raises:
+            ScriptOverError: there is none.
+        """
+        if self._repeat and self._replies:
+            self._next %= len(self._replies)
+        if self._next >= len(self._replies):
+            raise ScriptOverError(
+                f"{who} has {len(self._replies)} replies and was asked once more: give it "
+                "another one, or repeat=True"
+            )
+        self._next += 1
+        return self._replies[self._next - 1]
+
+
+async def called(reply: Reply, messages: list[Message]) -> Reply:
+    """Give the reply itself, where it is something to call."""
+    while callable(reply) and not isinstance(reply, type):
+        given = reply(messages)
+        reply = await given if isinstance(given, Awaitable) else given
+    is_class = isinstance(reply, type) and issubclass(reply, BaseException)
+    return reply() if is_class else reply  # noqa: ASYNC910 (only a callable may have to wait)
+
+
+def updates_of(
+    reply: Reply, make: Callable[..., Any], number: int
+) -> Iterator[Any | BaseException]:
+    """Give the updates that a reply is streamed as.
+
+    Args:
+        reply: anything but a callable.
+        make: the class of the updates.
+        number: of the reply, for ids.
+    """
+    if isinstance(reply, BaseException):
+        yield reply
+    elif isinstance(reply, str):
+        yield from _of_text(reply, make, number)
+    elif isinstance(reply, list):
+        for part in reply:
+            yield make(contents=[part], role="assistant") if isinstance(part, str) else part
+    else:
+        yield from _of_response(_as_messages(reply), reply, make, number)
+
+
+def _of_text(text: str, make: Callable[..., Any], number: int) -> Iterator[Any]:
+    common = {"role": "assistant", "message_id": f"m{number}", "response_id": f"r{number}"}
+    first, *others = text.split(" ")
+    words = [first, *(f" {word}" for word in others)]
+    for word in words[:-1]:
+        yield make(contents=[word], **common)
+    yield make(contents=[words[-1]], finish_reason="stop", **common)
+
+
+def _as_messages(reply: Any) -> Sequence[Message]:
+    if isinstance(reply, Content):
+        return [Message("assistant", [reply])]
+    if isinstance(reply, Message):
+        return [reply]
+    if isinstance(reply, ChatResponse | AgentResponse):
+        return reply.messages
+    raise TypeError(f"a {type(reply).__name__} is no reply; see actors.testing.Reply")
+
+
+def _of_response(
+    messages: Sequence[Message], reply: Any, make: Callable[..., Any], number: int
+) -> Iterator[Any]:
+    for index, message in enumerate(messages):
+        yield make(
+            contents=message.contents,
+            role=message.role,
+            author_name=message.author_name,
+            message_id=message.message_id or f"m{number}.{index}",
+        )
+    usage = getattr(reply, "usage_details", None)
+    given = {name: getattr(reply, name, None) for name in _COPIED}
+    if isinstance(reply, ChatResponse):
+        given |= {"conversation_id": reply.conversation_id, "model": reply.model}
+    given["response_id"] = given["response_id"] or f"r{number}"
+    given["finish_reason"] = given["finish_reason"] or "stop"
+    yield make(
+        contents=[] if usage is None else [Content.from_usage(usage)],
+        additional_properties=getattr(reply, "additional_properties", None),
+        **given,
+    )
