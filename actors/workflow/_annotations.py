@@ -13,7 +13,8 @@ import types
 import typing
 from typing import Any, Final, Never, get_args, get_origin
 
-from actors.workflow._types import find_type_variable, members_of, type_test, unwrap
+from actors.workflow._type_forms import find_type_variable, members_of, unwrap
+from actors.workflow._types import type_test
 
 if typing.TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +117,23 @@ def context_types(
         )
     sent, yielded = (*args, Never, Never)[:2]
     return output_types(function, sent), output_types(function, yielded)
+
+
+def foreign_decorator(function: Any) -> Callable[[Any], Any] | None:
+    """Return the decorator of the context class that the last parameter is annotated with.
+
+    One ``@handler`` serves all kinds of participants. Kinds that this layer knows nothing of
+    name their own decorator in ``__handler_decorator__`` of their context class.
+    """
+    try:
+        last = list(inspect.signature(function).parameters.values())[-1].annotation
+        declared = resolve(function, last)
+    except (IndexError, NameError, TypeError, ValueError):
+        return None  # whatever is wrong there, the ordinary way finds it and says it better
+    found: Callable[[Any], Any] | None = getattr(
+        get_origin(declared) or declared, "__handler_decorator__", None
+    )
+    return found
 
 
 def output_types(function: Callable[..., Any], annotation: Any) -> tuple[Any, ...]:

@@ -7,32 +7,37 @@ from __future__ import annotations
 
 import abc
 import types
-from typing import TYPE_CHECKING, Any, ClassVar, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 if TYPE_CHECKING:
     from typing import Generic
 
-    from protocols._events import WorkflowEvent
     from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from protocols._events import WorkflowEvent
 
     # Checkers must know that a bare `WorkflowContext` means "sends nothing, yields nothing".
     # They bring their own copy of typing_extensions, so it needn't be there at run time.
     OutT_contra = TypeVarWithDefault("OutT_contra", contravariant=True, default=Never)
     WOutT_contra = TypeVarWithDefault("WOutT_contra", contravariant=True, default=Never)
 
-    class _Subscriptable(Generic[OutT_contra, WOutT_contra]): ...
+    class TypedContext(Generic[OutT_contra, WOutT_contra]): ...
 else:
     OutT_contra = TypeVar("OutT_contra", contravariant=True)
     WOutT_contra = TypeVar("WOutT_contra", contravariant=True)
 
-    class _Subscriptable:
+    class TypedContext:
         """Takes one or two type parameters, as ``typing.Generic`` can't before Python 3.13."""
 
         __slots__ = ()
+
+        # Marks the classes that a handler's last parameter may be annotated with.
+        __handler_context__ = True
+
         __class_getitem__ = classmethod(types.GenericAlias)
 
 
-class WorkflowContext(_Subscriptable[OutT_contra, WOutT_contra], abc.ABC):
+class WorkflowContext(TypedContext[OutT_contra, WOutT_contra], abc.ABC):
     """What a handler of a workflow does besides computing: send, yield, ask, remember.
 
     ``WorkflowContext[int, str]`` sends ints to other executors and yields strings as output of
@@ -44,9 +49,6 @@ class WorkflowContext(_Subscriptable[OutT_contra, WOutT_contra], abc.ABC):
     """
 
     __slots__ = ()
-
-    # Marks the classes that a handler's third parameter may be annotated with.
-    __handler_context__: ClassVar[bool] = True
 
     @abc.abstractmethod
     async def send_message(self, message: OutT_contra, target_id: str | None = None) -> None:

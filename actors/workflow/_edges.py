@@ -7,16 +7,13 @@ graph has the same ids in every process.
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
 Condition: TypeAlias = Callable[[Any], bool | Awaitable[bool]]
 Selector: TypeAlias = Callable[[Any, list[str]], list[str] | Awaitable[list[str]]]
-
-_log: Final = logging.getLogger(__name__)
 
 
 def INTERNAL_SOURCE_ID(executor_id: str) -> str:  # noqa: N802 (MAF's name)
@@ -174,7 +171,7 @@ class FanOutEdgeGroup(EdgeGroup):
         *,
         id: str = "",  # noqa: A002 (the name of the field)
     ) -> None:
-        _require_two("fan-out", "targets", target_ids)
+        require_two("fan-out", "targets", target_ids)
         edges = tuple(Edge(source_id, target_id) for target_id in target_ids)
         self.__attrs_init__(edges=edges, id=id, selection_func=selection_func)
 
@@ -208,106 +205,19 @@ class FanInEdgeGroup(EdgeGroup):
         *,
         id: str = "",  # noqa: A002 (the name of the field)
     ) -> None:
-        _require_two("fan-in", "sources", source_ids)
+        require_two("fan-in", "sources", source_ids)
         edges = tuple(Edge(source_id, target_id) for source_id in source_ids)
         self.__attrs_init__(edges=edges, id=id)
 
 
-@attrs.frozen
-class SwitchCaseEdgeGroupCase:
-    """One case of a switch: the message goes to the target if the condition says so.
-
-    Args:
-        condition: gets the message. It may be async.
-        target_id: the receiver.
-    """
-
-    condition: Condition
-    target_id: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return target and name of the condition."""
-        return {
-            "type": "Case",
-            "target_id": self.target_id,
-            "condition_name": name_of(self.condition),
-        }
-
-
-@attrs.frozen
-class SwitchCaseEdgeGroupDefault:
-    """Where a message goes that no case wants.
-
-    Args:
-        target_id: the receiver.
-    """
-
-    target_id: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the target."""
-        return {"type": "Default", "target_id": self.target_id}
-
-
-@attrs.frozen(eq=False, init=False)
-class SwitchCaseEdgeGroup(EdgeGroup):
-    """From one executor to the target of the first case that wants the message.
-
-    Args:
-        source_id: the sender.
-        cases: asked in this order, with exactly one default, which should be the last.
-        id: made of kind and ends if not given.
+def require_two(kind: str, what: str, given: Sequence[object]) -> None:
+    """Refuse a group that would decide nothing.
 
     Raises:
-        ValueError: there are fewer than two entries, or not exactly one default.
+        ValueError: there are fewer than two ends.
     """
-
-    cases: tuple[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault, ...] = ()
-
-    def __init__(
-        self,
-        source_id: str,
-        cases: Iterable[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault],
-        *,
-        id: str = "",  # noqa: A002 (the name of the field)
-    ) -> None:
-        cases = tuple(cases)
-        _require_two("switch", "cases, the default included,", cases)
-        _require_one_default(source_id, cases)
-        targets = dict.fromkeys(case.target_id for case in cases)
-        edges = tuple(Edge(source_id, target_id) for target_id in targets)
-        self.__attrs_init__(edges=edges, id=id, cases=cases)
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether the message decides who gets it."""
-        return True
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return kind, id, edges and cases."""
-        return {**super().to_dict(), "cases": [case.to_dict() for case in self.cases]}
-
-
-def _require_two(kind: str, what: str, given: Sequence[object]) -> None:
     if len(given) < 2:  # noqa: PLR2004 (the word "several" begins there)
         raise ValueError(
             f"a {kind} needs at least two {what} and got {len(given)}; "
             "for a single way use add_edge"
-        )
-
-
-def _require_one_default(
-    source_id: str, cases: Sequence[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault]
-) -> None:
-    defaults = [isinstance(case, SwitchCaseEdgeGroupDefault) for case in cases]
-    if sum(defaults) != 1:
-        raise ValueError(
-            f"the switch at {source_id!r} has {sum(defaults)} defaults; it needs exactly one, "
-            "so that every message has a way to go"
-        )
-    if not defaults[-1]:
-        _log.warning(
-            "the default of the switch at %r is not its last case: those behind it never get "
-            "a message; put it at the end",
-            source_id,
         )

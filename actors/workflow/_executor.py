@@ -7,19 +7,26 @@ and their failures are the engine's business.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import logging
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 
 from actors.workflow._handlers import MARK, HandlerSpec, ResponseHandlerSpec
 from actors.workflow._lookup import HandlerTable, ResponseTable
+from protocols._events import MessageType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from protocols._events import WorkflowMessage
 
-_NO_RESPONSES = ResponseTable()
+_log: Final = logging.getLogger(__name__)
+
+# What every executor has, and no turn changes.
+_OURS: Final = frozenset({"id", "type", "_handlers", "_responses"})
+
+_NO_RESPONSES: Final = ResponseTable()
 
 
 class RequestInfoMixin:
@@ -96,10 +103,18 @@ class Executor(RequestInfoMixin):
 
     def can_handle(self, message: WorkflowMessage) -> bool:
         """Say whether a handler takes what is in *message*, or the answer that it is."""
-        request = getattr(message, "original_request_info_event", None)
-        if request is None:
+        if message.type is not MessageType.RESPONSE:
             return self.can_handle_data(message.data)
-        return self.find_response_handler(request.data, message.data) is not None
+        asked = message.original_request_info_event
+        if asked is None:
+            _log.warning("an answer to %r came without the request that it answers", self.id)
+            return False
+        return self.find_response_handler(asked.data, message.data) is not None
+
+    @property
+    def kept_attributes(self) -> tuple[str, ...]:
+        """The attributes that the subclass keeps on the object, outside of ``state``."""
+        return tuple(sorted(vars(self).keys() - _OURS))
 
     @property
     def input_types(self) -> list[Any]:

@@ -14,6 +14,7 @@ import attrs
 from actors.workflow._annotations import (
     MISSING,
     context_types,
+    foreign_decorator,
     is_async,
     message_type,
     name_of,
@@ -90,6 +91,9 @@ def handler(
 ) -> Any:
     """Make a method the handler of the messages of a type.
 
+    The context's annotation says what for: an executor's handler takes a ``WorkflowContext``;
+    a class of context that brings a decorator of its own, as an actor's does, has that applied.
+
     Bare, the types are those of the annotations: ``(self, message: T, ctx:
     WorkflowContext[Sends, Yields])``. With any keyword, all types come from the keywords and
     the annotations may be missing.
@@ -108,6 +112,9 @@ def handler(
     given = (input, output, workflow_output)
 
     def decorate(method: Any) -> Any:
+        elsewhere = None if any(given) else foreign_decorator(method)
+        if elsewhere is not None:
+            return elsewhere(method)
         return _marked(method, _handler_spec(method, *given))
 
     return decorate if function is None else decorate(function)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import attrs
 
 from actors.workflow._handlers import HandlerSpec, ResponseHandlerSpec
+from actors.workflow._type_forms import members_of
 from actors.workflow._types import (
     TypeTest,
     is_equivalent,
     is_instance_of,
     is_narrower,
     is_type_compatible,
-    members_of,
     type_test,
 )
 

@@ -13,14 +13,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from actors.workflow._edges import (
-    Condition,
-    Edge,
-    EdgeGroup,
-    FanOutEdgeGroup,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupDefault,
-)
+from actors.workflow._edges import Condition, Edge, EdgeGroup, FanOutEdgeGroup
+from actors.workflow._switch import SwitchCaseEdgeGroup, SwitchCaseEdgeGroupDefault
 from protocols._errors import EdgeConditionError, EdgeSelectionError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a declared type means: for one value, along an edge, and in an error message.
+"""What a declared type means: for one value, along an edge, and beside another type.
 
 A handler declares what it takes with an ordinary annotation. Three questions are asked about
 such a declaration, and all of them are answered here, without running anybody's code:
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import abc
 import functools
-import types
 import typing
 from collections.abc import Callable, Iterable
 from typing import (
@@ -22,10 +21,7 @@ from typing import (
     Final,
     Literal,
     Never,
-    NewType,
     NoReturn,
-    TypeVar,
-    Union,
     cast,
     get_args,
     get_origin,
@@ -33,6 +29,7 @@ from typing import (
 
 import attrs
 
+from actors.workflow._type_forms import UNIONS, describe_type, unwrap
 from protocols._frozen import FrozenList
 from protocols._log import Log
 
@@ -40,7 +37,6 @@ from protocols._log import Log
 # wanted: code written for MAF sends `response.messages` on to a handler of `list[Message]`.
 LIST_LIKE: Final[tuple[type, ...]] = (list, FrozenList, Log)
 
-_UNIONS: Final = (Union, types.UnionType)
 _NOTHING: Final = (Never, NoReturn)
 _ANYTHING: Final = (Any, object)
 
@@ -90,7 +86,7 @@ def _test_of(declared: Any) -> TypeTest:
         return TypeTest(lambda _: True, (object,))
     if declared in _NOTHING:
         return TypeTest(lambda _: False, ())
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return _any_of([type_test(member) for member in get_args(declared)])
     if origin is Literal:
         return _one_of(get_args(declared))
@@ -223,9 +219,9 @@ def _fits(source: Any, target: Any, *, gradual: bool) -> bool:
         return True
     if source is Any:
         return gradual
-    if get_origin(source) in _UNIONS:
+    if get_origin(source) in UNIONS:
         return all(_fits(member, target, gradual=gradual) for member in get_args(source))
-    if get_origin(target) in _UNIONS:
+    if get_origin(target) in UNIONS:
         return any(_fits(source, member, gradual=gradual) for member in get_args(target))
     if get_origin(source) is Literal:
         return _literals_fit(get_args(source), target, gradual=gradual)
@@ -281,58 +277,3 @@ def _all_fit(pairs: Iterable[tuple[Any, Any]], *, gradual: bool) -> bool:
 
 def _is_type(declared: Any) -> bool:
     return not isinstance(declared, list) and declared is not Ellipsis
-
-
-# ------------------------------------------------------------------- taking types apart
-
-
-def unwrap(declared: Any) -> Any:
-    """Return what is behind None, ``Annotated``, ``NewType`` and a ``type`` alias."""
-    if declared is None:
-        return type(None)
-    if get_origin(declared) is typing.Annotated:
-        return unwrap(get_args(declared)[0])
-    if isinstance(declared, NewType):
-        return unwrap(declared.__supertype__)
-    if type(declared).__name__ == "TypeAliasType":  # `type X = ...`, from Python 3.12 on
-        return unwrap(declared.__value__)
-    return declared
-
-
-def members_of(declared: Any) -> tuple[Any, ...]:
-    """Return the members of a union, nested ones too; any other type alone."""
-    declared = unwrap(declared)
-    if get_origin(declared) not in _UNIONS:
-        return (declared,)
-    found = (member for part in get_args(declared) for member in members_of(part))
-    return tuple(dict.fromkeys(found))
-
-
-def find_type_variable(declared: Any) -> TypeVar | None:
-    """Return a type variable that *declared* contains at any depth, or None."""
-    if isinstance(declared, TypeVar):
-        return declared
-    parts = declared if isinstance(declared, list) else get_args(declared)
-    found = (find_type_variable(part) for part in parts)
-    return next((variable for variable in found if variable is not None), None)
-
-
-def describe_type(declared: Any) -> str:
-    """Spell a type as its author would, for messages."""
-    if declared is None or declared is type(None):
-        return "None"
-    origin, args = get_origin(declared), get_args(declared)
-    if origin in _UNIONS:
-        return " | ".join(map(describe_type, args))
-    if isinstance(origin, type) and args:
-        return f"{describe_type(origin)}[{', '.join(map(describe_type, args))}]"
-    if declared is Ellipsis:
-        return "..."
-    if isinstance(declared, type) and origin is None:
-        return declared.__qualname__.rpartition("<locals>.")[2]
-    return repr(declared).removeprefix("typing.")
-
-
-def describe_types(declared: Iterable[Any]) -> str:
-    """Spell several types, for messages; "nothing" if there are none."""
-    return ", ".join(map(describe_type, declared)) or "nothing"
