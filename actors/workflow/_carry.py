@@ -1,0 +1,70 @@
+"""What a run begins with, and what its continuation goes on with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+if TYPE_CHECKING:
+    from actors.workflow._context import Request
+    from actors.workflow._executor import Executor
+    from actors.workflow._graph import Graph
+    from actors.workflow._run import Run
+
+# (target, source, message, the request that it answers)
+Beginning = tuple[str, str, Any, "Request | None"]
+
+
+@attrs.define(eq=False)
+class Carry:
+    """The state of a run between its calls of ``run``.
+
+    Attributes:
+        shared: what ``set_state`` committed.
+        states: the frozen states of executors.
+        joins: what waits at joins, by index and source.
+        requests: open requests, by id.
+        executors: the executor objects of this run, where a factory made them.
+        rounds: completed rounds.
+        seq: number of the last delivery.
+        beginning: what the next run delivers first.
+    """
+
+    shared: dict[str, Any] = attrs.field(factory=dict)
+    states: dict[str, Any] = attrs.field(factory=dict)
+    joins: dict[int, dict[str, tuple[Any, ...]]] = attrs.field(factory=dict)
+    requests: dict[str, Request] = attrs.field(factory=dict)
+    executors: dict[str, Executor] = attrs.field(factory=dict)
+    rounds: int = 0
+    seq: int = 0
+    beginning: tuple[Beginning, ...] = ()
+
+    def executor(self, graph: Graph, executor_id: str) -> Executor:
+        """Return the executor object that this run uses."""
+        if executor_id not in graph.factories:
+            return graph.executors[executor_id]
+        if executor_id not in self.executors:
+            self.executors[executor_id] = graph.make_executor(executor_id)
+        return self.executors[executor_id]
+
+    def update(self, run: Run) -> None:
+        """Take over what *run*, which ended well, has committed."""
+        self.states.update({name: cell.state for name, cell in run.cells.items()})
+        self.joins = {n: b.waiting for n, b in enumerate(run.joins) if not b.is_empty}
+        self.rounds = run.schedule.number
+        self.beginning = ()
+
+    def answered(self, beginning: tuple[Beginning, ...], request_ids: set[str]) -> Carry:
+        """Return a copy to go on with, in which some requests are no longer open.
+
+        A copy, because the run that is to go on may fail, and can then be continued again.
+        """
+        return attrs.evolve(
+            self,
+            shared=dict(self.shared),
+            states=dict(self.states),
+            requests={k: r for k, r in self.requests.items() if k not in request_ids},
+            executors=dict(self.executors),
+            beginning=beginning,
+        )

@@ -1,0 +1,183 @@
+# An executor in one run: its committed state and its queue. It is a cell of the run's dispatcher
+# exactly as an actor is one of a system's; what differs is the commit, which belongs to the run.
+"""One executor of one run, and its turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from actors._core._errors import OutboxLimitError
+from actors._core._mailbox import Mailbox
+from actors.workflow._context import TurnContext
+from actors.workflow._executor import Executor
+from actors.workflow._routing import choose_targets
+from protocols._events import WorkflowEvent, WorkflowEventSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from actors._core._dispatch import Worker
+    from actors.workflow._deliveries import Delivery
+    from actors.workflow._run import Run
+
+FRAMEWORK: Final = WorkflowEventSource.FRAMEWORK
+
+
+class ExecutorCell:
+    """One executor of one run. It has no task."""
+
+    __slots__ = (
+        "context",
+        "ctx",
+        "designation",
+        "executor",
+        "is_plain",
+        "is_scheduled",
+        "mailbox",
+        "name",
+        "run",
+        "snapshot",
+        "state",
+    )
+
+    def __init__(self, run: Run, executor: Executor) -> None:
+        self.run = run
+        self.executor = executor
+        self.name = executor.id
+        self.state = executor.state
+        # Admission is the run's affair: its outbox has the bound, not each mailbox.
+        self.mailbox = Mailbox(float("inf"))
+        self.is_scheduled = False
+        self.context = run.context
+        self.ctx: TurnContext | None = None
+        self.designation = run.graph.designations.get(executor.id)
+        routes = run.graph.routes.get(executor.id)
+        self.snapshot: Any = None
+        # Whether the handler's own coroutine is the whole turn.
+        self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
+
+    @property
+    def rolls_back_by_hooks(self) -> bool:
+        """Whether a failed turn is undone by giving the executor its last snapshot back."""
+        return (
+            self.run.supervision_of(self.name) is not None
+            and self.executor.state is None
+            and has_snapshots(self.executor)
+        )
+
+    def push(self, delivery: Delivery) -> None:
+        """Queue *delivery*."""
+        self.mailbox.put(delivery)
+        if not self.is_scheduled:
+            self.is_scheduled = True
+            self.run.dispatcher.schedule(self)
+
+    def push_back(self, delivery: Delivery) -> None:
+        """Make *delivery* the next one again: its turn never was."""
+        self.mailbox.queue.appendleft(delivery)
+
+    # ------------------------------------------------------------------ turns
+
+    def begin(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002
+        """Start a turn for the oldest delivery."""
+        run = self.run
+        if not self.mailbox.queue or run.is_over or self._outbox_is_full():
+            self.is_scheduled = False
+            return None
+        delivery: Delivery = self.mailbox.take()
+        attempt = run.attempts.get(delivery.seq, 0) + 1 if run.attempts else 1
+        run.emit(
+            WorkflowEvent(
+                "executor_invoked",
+                delivery.message,
+                FRAMEWORK,
+                None,
+                None,
+                self.name,
+                None,
+                delivery.seq,
+                attempt,
+            )
+        )
+        ctx = self.ctx = TurnContext(self, delivery, attempt)
+        self.context = run.context.copy()
+        return self._call(ctx)
+
+    def _outbox_is_full(self) -> bool:
+        run = self.run
+        if len(run.open) < run.settings.max_in_flight:
+            return False
+        run.fail(OutboxLimitError(run.settings.name, run.settings.max_in_flight))
+        return True
+
+    def _call(self, ctx: TurnContext) -> Coroutine[Any, Any, Any]:
+        message, request = ctx.delivery.message, ctx.delivery.request
+        if request is not None:
+            answering = self.executor.find_response_handler(request.data, message)
+            assert answering is not None, "responses without a handler are refused before the run"
+            coro = answering.function(self.executor, request.data, message, ctx)
+            return coro if self.is_plain else self._careful(ctx, lambda: coro)
+        found = self.executor.find_handler(message)
+        assert found is not None, "routing sends an executor only what it handles"
+        if len(ctx.delivery.sources) > 1:
+            # An attempt that changes the list a join released must not change the next one's.
+            message = list(message)
+        if self.is_plain:
+            return found.function(self.executor, message, ctx)
+        return self._careful(ctx, lambda: found.function(self.executor, message, ctx))
+
+    async def _careful(self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        """A turn with something to await around the handler: snapshots, conditions."""
+        if self.rolls_back_by_hooks:
+            await self._roll_back(ctx)
+        await call()
+        run = self.run
+        if ctx.sent:
+            ctx.chosen = [
+                await choose_targets(run.graph, self.name, message, target)
+                for message, target in ctx.sent
+            ]
+        if self.rolls_back_by_hooks:
+            ctx.snapshot = await self.executor.on_checkpoint_save()
+
+    async def _roll_back(self, ctx: TurnContext) -> None:
+        if ctx.attempt > 1:
+            await self.executor.on_checkpoint_restore(self.snapshot)
+        elif self.snapshot is None:
+            self.snapshot = await self.executor.on_checkpoint_save()
+
+    def done(self, value: Any) -> bool:  # noqa: ARG002  (handlers of workflows return nothing)
+        """Commit the turn."""
+        ctx, self.ctx = self.ctx, None
+        assert ctx is not None
+        ctx.is_open = False
+        self.mailbox.handled += 1
+        self.run.commit(ctx)
+        return self._has_more()
+
+    def not_done(self, error: BaseException | None) -> bool:
+        """Commit nothing: an error, or an interruption."""
+        ctx, self.ctx = self.ctx, None
+        assert ctx is not None
+        ctx.is_open = False
+        is_ready = self.run.not_committed(ctx, error)
+        return self._has_more() if is_ready else self._wait()
+
+    def _has_more(self) -> bool:
+        more = bool(self.mailbox.queue) and not self.run.is_over
+        self.is_scheduled = more
+        return more
+
+    def _wait(self) -> bool:
+        """Stay out of the ready queue, marked as scheduled: a timer will put the cell in."""
+        self.is_scheduled = True
+        return False
+
+
+def has_snapshots(executor: Executor) -> bool:
+    """Whether *executor* says how to save and restore its mutable attributes."""
+    kind = type(executor)
+    return (
+        kind.on_checkpoint_save is not Executor.on_checkpoint_save
+        and kind.on_checkpoint_restore is not Executor.on_checkpoint_restore
+    )

@@ -1,0 +1,185 @@
+"""The turn of an executor, as its handler sees it; all that it does is kept back here.
+
+Outputs are the exception: they reach listeners live, and enter the result at the commit.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from actors._core._errors import TurnOverError
+from actors.workflow._context_api import WorkflowContext
+from protocols._events import WorkflowEvent, WorkflowEventSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from actors.workflow._cell import ExecutorCell
+    from actors.workflow._deliveries import Delivery
+
+RESERVED: Final = frozenset(
+    {"started", "status", "failed", "output", "intermediate", "request_info"}
+)
+EXECUTOR: Final = WorkflowEventSource.EXECUTOR
+
+
+class Request:
+    """A question to the world outside, as it was asked."""
+
+    __slots__ = ("data", "id", "response_type", "source")
+
+    def __init__(self, id_: str, source: str, data: Any, response_type: Any) -> None:
+        self.id = id_
+        self.source = source
+        self.data = data
+        self.response_type = response_type
+
+
+class TurnContext(WorkflowContext[Any, Any]):
+    """The context of one attempt at one delivery."""
+
+    __slots__ = (
+        "at_commit",
+        "attempt",
+        "cell",
+        "chosen",
+        "delivery",
+        "is_open",
+        "outputs",
+        "requests",
+        "sent",
+        "snapshot",
+        "state",
+        "writes",
+    )
+
+    # A slot is what the engine needs; the base declares a property, for the reader.
+    state: Any  # type: ignore[assignment]
+    attempt: int  # type: ignore[assignment]
+
+    def __init__(self, cell: ExecutorCell, delivery: Delivery, attempt: int) -> None:
+        self.cell = cell
+        self.delivery = delivery
+        self.attempt = attempt
+        self.state = cell.state
+        self.sent: list[tuple[Any, str | None]] = []
+        self.outputs: list[Any] = []
+        # Made when they are first needed.
+        self.writes: dict[str, Any] | None = None
+        self.requests: dict[str, Request] | None = None
+        self.at_commit: list[Callable[[], None]] | None = None
+        # What the end of the turn found out, when it had to await: targets, a snapshot.
+        self.chosen: list[tuple[str, ...]] | None = None
+        self.snapshot: Any = None
+        self.is_open = True
+
+    def _check(self) -> None:
+        if not self.is_open:
+            raise TurnOverError(self.delivery.target)
+
+    async def send_message(self, message: Any, target_id: str | None = None) -> None:
+        """See `WorkflowContext.send_message`."""
+        if not self.is_open:
+            raise TurnOverError(self.delivery.target)
+        self.sent.append((message, target_id))
+
+    async def yield_output(self, output: Any) -> None:
+        """See `WorkflowContext.yield_output`."""
+        if not self.is_open:
+            raise TurnOverError(self.delivery.target)
+        self.outputs.append(output)
+        run = self.cell.run
+        kind = self.cell.designation
+        if kind is None:
+            return
+        seq, target = self.delivery.seq, self.delivery.target
+        # By position: this is made once per token.
+        event = WorkflowEvent(
+            kind, output, EXECUTOR, None, None, target, None, seq, self.attempt
+        )
+        if run.emit(event):
+            await run.room()
+
+    async def request_info(
+        self, request_data: object, response_type: Any, *, request_id: str | None = None
+    ) -> None:
+        """See `WorkflowContext.request_info`."""
+        self._check()
+        request_id = request_id or str(uuid.uuid4())
+        self.requests = self.requests or {}
+        self.requests[request_id] = Request(
+            request_id, self.delivery.target, request_data, response_type
+        )
+
+    async def add_event(self, event: WorkflowEvent) -> None:
+        """See `WorkflowContext.add_event`."""
+        self._check()
+        if event.type in RESERVED:
+            event = WorkflowEvent.warning(
+                f"executor {self.delivery.target!r} made an event of type {event.type!r}, which "
+                "only the engine makes; give it a type of your own"
+            )
+        if self.cell.run.emit(msgspec.structs.replace(event, origin=EXECUTOR)):
+            await self.cell.run.room()
+
+    def get_state(self, key: str, default: Any = None) -> Any:
+        """See `WorkflowContext.get_state`."""
+        if self.writes is not None and key in self.writes:
+            return self.writes[key]
+        return self.cell.run.schedule.read(self.delivery.target, key, default)
+
+    def set_state(self, key: str, value: Any) -> None:
+        """See `WorkflowContext.set_state`."""
+        self._check()
+        if self.writes is None:
+            self.writes = {}
+        self.writes[key] = value
+
+    @property
+    def source_executor_ids(self) -> list[str]:
+        """See `WorkflowContext.source_executor_ids`."""
+        return list(self.delivery.sources)
+
+    def get_source_executor_id(self) -> str:
+        """See `WorkflowContext.get_source_executor_id`."""
+        sources = self.delivery.sources
+        if len(sources) != 1:
+            raise RuntimeError(
+                f"{self.delivery.target!r} got a message from several executors "
+                f"({', '.join(sources)}); use source_executor_ids"
+            )
+        return sources[0]
+
+    @property
+    def request_id(self) -> str | None:
+        """See `WorkflowContext.request_id`."""
+        return None if self.delivery.request is None else self.delivery.request.id
+
+    def is_streaming(self) -> bool:
+        """See `WorkflowContext.is_streaming`."""
+        return self.cell.run.feed is not None
+
+    def get_sent_messages(self) -> list[Any]:
+        """See `WorkflowContext.get_sent_messages`."""
+        return [message for message, _ in self.sent]
+
+    def get_yielded_outputs(self) -> list[Any]:
+        """See `WorkflowContext.get_yielded_outputs`."""
+        return list(self.outputs)
+
+    def get_run_kwargs(self) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+        """Return what the caller of ``run`` gave for the tools and the client of this executor.
+
+        Returns:
+            ``function_invocation_kwargs`` and ``client_kwargs``, each None if not given.
+        """
+        return self.cell.run.kwargs_of(self.delivery.target)
+
+    def _at_commit(self, action: Callable[[], None]) -> None:
+        """Have *action*, which must neither wait nor raise, called in the commit of this turn."""
+        self._check()
+        self.at_commit = self.at_commit or []
+        self.at_commit.append(action)

@@ -1,0 +1,43 @@
+"""What is on its way inside a run, and what a committed turn leaves for the end of its round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from actors.workflow._context import Request
+
+
+class Delivery(NamedTuple):
+    """A message for one executor, numbered in the order of the commits that sent them.
+
+    ``request`` is what the message answers, if it is an answer.
+    """
+
+    seq: int
+    target: str
+    sources: tuple[str, ...]
+    message: Any
+    request: Request | None = None
+
+
+class Effects(NamedTuple):
+    """What a committed turn sent and wrote, kept until its round ends.
+
+    ``chosen`` are the targets of each message, where conditions had to be asked.
+    """
+
+    source: str
+    sent: list[tuple[Any, str | None]]
+    chosen: list[tuple[str, ...]] | None
+    writes: dict[str, Any] | None
+
+
+class News:
+    """What a commit has to publish once it is safe: events first, then what follows from it."""
+
+    __slots__ = ("deliveries", "events")
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+        self.deliveries: list[Delivery] = []

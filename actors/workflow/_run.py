@@ -1,0 +1,429 @@
+# The conductor of one run: synchronous code that runs at each commit, in whichever worker made
+# the commit. It never awaits. Routing, joins, rounds and events therefore cost no task switch,
+# and all of the run's state changes in one step: at any instant between two commits the state
+# {committed state of every executor, messages on their way, joins, open requests} is a
+# consistent cut, in which the message of a turn in progress still counts as on its way.
+#
+# What goes on inside a commit is in two steps. `commit` applies the turn and collects news:
+# events, deliveries. `settle` publishes the news, in commit order, once the commit is safe. As
+# long as nothing is stored these are one moment; they must not grow into one function.
+#
+# A turn that raises, is cancelled, or ends after the run did, applies nothing.
+#
+# No error may cross the run's nursery, since it would come out wrapped in a group: what fails
+# the run is recorded in `error`, the dispatcher is closed, and `finish` raises it bare. At the
+# end the cycles between run and cells are broken, so that a run that ended is freed at once.
+"""One run of a workflow: atomic turns, and the conductor that commits them."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from actors._core._dispatch import Dispatcher
+from actors._core._inline import run_inline
+from actors._core._supervision import Restart, StartAgain, decide
+from actors._core._turn import bare, split
+from actors.workflow._cell import ExecutorCell
+from actors.workflow._deliveries import Delivery, Effects, News
+from actors.workflow._input import InputTypeError
+from actors.workflow._joins import JoinBuffer
+from actors.workflow._leftovers import Leftovers
+from actors.workflow._result import WorkflowRunResult
+from actors.workflow._routing import accepting_joins, static_targets
+from actors.workflow._superstep import Superstep
+from protocols._errors import EdgeConditionError
+from protocols._events import (
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    WorkflowEventSource,
+    WorkflowRunState,
+)
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Mapping
+
+    from actors._core._feed import Feed
+    from actors._core._supervision import Supervision
+    from actors.workflow._carry import Carry
+    from actors.workflow._context import Request, TurnContext
+    from actors.workflow._graph import Graph
+    from actors.workflow._kwargs import RunKwargs
+    from actors.workflow._settings import Settings
+
+FRAMEWORK: Final = WorkflowEventSource.FRAMEWORK
+State = WorkflowRunState
+
+
+class Run:
+    """The state of one run, and what changes it.
+
+    Args:
+        graph: what is run.
+        settings: how.
+        carry: the state to go on with, and what to begin with.
+        kwargs: what the caller gave for agents; never stored, never in an event.
+        feed: where a listener reads, if somebody listens.
+        chance: for the jitter of backoffs.
+        on_end: told of this run when nothing of it runs any more.
+        include_status_events: keep them among the result's events, too.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        settings: Settings,
+        carry: Carry,
+        *,
+        kwargs: RunKwargs,
+        feed: Feed[WorkflowEvent] | None,
+        chance: random.Random,
+        on_end: Callable[[Run], None],
+        include_status_events: bool,
+    ) -> None:
+        self.graph = graph
+        self.settings = settings
+        self.feed = feed
+        self.context = contextvars.copy_context()
+        self.dispatcher = Dispatcher()
+        self.carry = carry
+        self.shared = carry.shared
+        self.requests = carry.requests
+        self.joins = [JoinBuffer(join, carry.joins.get(n)) for n, join in enumerate(graph.joins)]
+        self.schedule = Superstep(self, carry.rounds)
+        self.open: dict[int, Delivery] = {}
+        self.attempts: dict[int, int] = {}
+        self.status = State.IN_PROGRESS
+        self.error: BaseException | None = None
+        self.events: list[WorkflowEvent] = []
+        self.statuses: list[WorkflowEvent] = []
+        self.outputs: dict[str | None, list[Any]] = {}
+        self.leftovers = Leftovers()
+        self._cells: dict[str, ExecutorCell] = {}
+        self._kwargs = kwargs
+        self._chance = chance
+        self._recent: tuple[float, ...] = ()
+        self._nursery: trio.Nursery | None = None
+        self._on_end = on_end
+        self._includes_status = include_status_events
+        self.was_cancelled = False
+
+    # ------------------------------------------------------------------ its life
+
+    async def execute(self) -> WorkflowRunResult:
+        """Run to the end in the caller's task, which is the first worker.
+
+        Raises:
+            Exception: what failed the run, bare.
+            trio.Cancelled: if the caller was cancelled.
+        """
+        result: WorkflowRunResult = await run_inline(self.dispatcher, self._start, self._finish)
+        return result
+
+    def cancel(self) -> None:
+        """End the run now; whoever awaits it gets a result whose state is CANCELLED."""
+        self.was_cancelled = True
+        self.dispatcher.closed = True
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no turn may start or commit any more."""
+        return self.dispatcher.closed
+
+    def _start(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self.emit(WorkflowEvent("started"))
+        self._say(State.IN_PROGRESS)
+        if self.was_cancelled:
+            nursery.cancel_scope.cancel()
+            return
+        try:
+            self._check_input()
+            news = News()
+            self.schedule.start(news)
+            for target, source, message, request in self.carry.beginning:
+                self._deliver(target, (source,), message, news, request)
+            self.settle(news)
+        except Exception as exc:  # noqa: BLE001  (it is the run's error, raised at the end)
+            self.fail(exc)
+
+    def _check_input(self) -> None:
+        for target, _, message, request in self.carry.beginning:
+            if request is None and not self.graph.accepts[target](message):
+                executor = self.graph.executors[target]
+                raise InputTypeError(self.settings.name, target, message, executor.input_types)
+
+    def _finish(self, escaped: BaseException | None) -> WorkflowRunResult:
+        """Nothing runs any more. Say how it ended, and return or raise accordingly."""
+        self.dispatcher.closed = True
+        passing, real = (None, None) if escaped is None else split(escaped)
+        if real is not None and self.error is None:
+            self.error = bare(real)
+        error = self.error
+        if isinstance(error, Exception):
+            details = WorkflowErrorDetails.from_exception(error)
+            self.emit(WorkflowEvent("failed", None, FRAMEWORK, None, details))
+            self._say(State.FAILED)
+        elif error is not None or passing is not None or self.was_cancelled:
+            self._say(State.CANCELLED)
+        else:
+            self._say_leftovers()
+            self._say(State.IDLE_WITH_PENDING_REQUESTS if self.requests else State.IDLE)
+            self.carry.update(self)
+        self._cells.clear()
+        self._on_end(self)
+        # A real error is never hidden by a cancellation.
+        if (raised := error or passing) is not None:
+            try:
+                raise raised
+            finally:
+                del raised, error, passing, real, escaped
+        return self.result()
+
+    def result(self) -> WorkflowRunResult:
+        """Return what happened so far, as a result."""
+        return WorkflowRunResult(
+            self.events,
+            self.outputs.get("output", ()),
+            self.outputs.get("intermediate", ()),
+            self.statuses,
+            self.leftovers.all(),
+        )
+
+    def fail(self, error: BaseException) -> None:
+        """End the run with *error*; turns in progress are cancelled and waited for."""
+        if self.error is None:
+            self.error = error
+        self.dispatcher.close()
+
+    # ------------------------------------------------------------------ events
+
+    def emit(self, event: WorkflowEvent) -> bool:
+        """Tell the listener, and keep it for the result. True: the listener is far behind."""
+        kind = event.type
+        if kind == "status":
+            self.statuses.append(event)
+        if kind != "started" and (kind != "status" or self._includes_status):
+            self.events.append(event)
+        feed = self.feed
+        if feed is None:
+            return False
+        feed.put(event)
+        return feed.is_full
+
+    async def room(self) -> None:
+        """Wait until the listener has caught up."""
+        if self.feed is not None and not self.is_over:
+            await self.feed.room()
+
+    def _say(self, status: WorkflowRunState) -> None:
+        self.status = status
+        self.emit(WorkflowEvent("status", None, FRAMEWORK, status))
+
+    def _say_leftovers(self) -> None:
+        self.leftovers.add_joins(self.joins)
+        for warning in self.leftovers.warnings():
+            self.emit(WorkflowEvent.warning(warning))
+
+    # ------------------------------------------------------------------ turns
+
+    def commit(self, ctx: TurnContext) -> None:
+        """Apply a turn: all of it, now, or the run fails and none of it counts."""
+        if self.dispatcher.closed:
+            return
+        delivery, cell = ctx.delivery, ctx.cell
+        seq, executor_id = delivery.seq, delivery.target
+        news = News()
+        try:
+            cell.state = ctx.state
+            if ctx.attempt > 1 or ctx.at_commit or ctx.snapshot is not None:
+                self._commit_rare(ctx)
+            del self.open[seq]
+            if ctx.requests:
+                self._ask(ctx.requests, news)
+            if ctx.outputs:
+                self.outputs.setdefault(cell.designation, []).extend(ctx.outputs)
+            data = [message for message, _ in ctx.sent] + ctx.outputs or None
+            news.events.append(
+                WorkflowEvent(
+                    "executor_completed",
+                    data,
+                    FRAMEWORK,
+                    None,
+                    None,
+                    executor_id,
+                    None,
+                    seq,
+                    ctx.attempt,
+                )
+            )
+            effects = Effects(executor_id, ctx.sent, ctx.chosen, ctx.writes)
+            self.schedule.committed(seq, effects, news)
+            self.settle(news)
+        except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
+            self.fail(exc)
+
+    def _commit_rare(self, ctx: TurnContext) -> None:
+        self.attempts.pop(ctx.delivery.seq, None)
+        ctx.cell.snapshot = ctx.snapshot
+        for action in ctx.at_commit or ():
+            action()
+
+    def settle(self, news: News) -> None:
+        """Publish what a commit brought, now that it is safe."""
+        for event in news.events:
+            self.emit(event)
+        for delivery in news.deliveries:
+            self.cell(delivery.target).push(delivery)
+        if not self.open:
+            self.dispatcher.close()
+
+    def not_committed(self, ctx: TurnContext, error: BaseException | None) -> bool:
+        """A turn raised, or was interrupted (None). False: its cell waits for a timer."""
+        if ctx.outputs:
+            self._discard(ctx)
+        ctx.cell.push_back(ctx.delivery)
+        if error is None or not isinstance(error, Exception):
+            return True
+        if not isinstance(error, EdgeConditionError):
+            self._tell_failed(ctx, error)
+        if self.dispatcher.closed:
+            self.error = self.error or error
+            return True
+        return self._retry(ctx, error)
+
+    def _tell_failed(self, ctx: TurnContext, error: Exception) -> None:
+        target = ctx.delivery.target
+        details = WorkflowErrorDetails.from_exception(error, executor_id=target)
+        self.emit(
+            WorkflowEvent(
+                "executor_failed",
+                None,
+                FRAMEWORK,
+                None,
+                details,
+                target,
+                None,
+                ctx.delivery.seq,
+                ctx.attempt,
+            )
+        )
+
+    def _discard(self, ctx: TurnContext) -> None:
+        """Tell who saw live outputs of an attempt that they don't count."""
+        self.emit(
+            WorkflowEvent(
+                "attempt_discarded",
+                executor_id=ctx.delivery.target,
+                turn=ctx.delivery.seq,
+                attempt=ctx.attempt,
+            )
+        )
+
+    def _retry(self, ctx: TurnContext, error: Exception) -> bool:
+        supervision = self.supervision_of(ctx.delivery.target)
+        if supervision is None or isinstance(error, EdgeConditionError):
+            self.fail(error)
+            return True
+        now, chance = trio.current_time(), self._chance.random()
+        decision = decide(
+            supervision, Restart.PERMANENT, error, self._recent, now=now, chance=chance
+        )
+        if not isinstance(decision, StartAgain):
+            self.fail(error)
+            return True
+        self._recent = decision.recent
+        self.attempts[ctx.delivery.seq] = ctx.attempt
+        if not decision.delay:
+            return True
+        assert self._nursery is not None
+        self._nursery.start_soon(self._ready_later, ctx.cell, decision.delay)
+        return False
+
+    async def _ready_later(self, cell: ExecutorCell, delay: float) -> None:
+        await trio.sleep(delay)
+        self.dispatcher.schedule(cell)
+
+    def supervision_of(self, executor_id: str) -> Supervision | None:
+        """Return how failures of an executor are dealt with; None: they fail the run."""
+        return self.settings.supervision
+
+    def kwargs_of(
+        self, executor_id: str
+    ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+        """Return what the caller gave for an executor's tools and client."""
+        return self._kwargs.of(executor_id)
+
+    # ------------------------------------------------------------------ what follows from a turn
+
+    def cell(self, executor_id: str) -> ExecutorCell:
+        """Return an executor of this run, made when it is first needed."""
+        found = self._cells.get(executor_id)
+        if found is None:
+            executor = self.carry.executor(self.graph, executor_id)
+            found = self._cells[executor_id] = ExecutorCell(self, executor)
+            if executor_id in self.carry.states:
+                found.state = self.carry.states[executor_id]
+        return found
+
+    @property
+    def cells(self) -> Mapping[str, ExecutorCell]:
+        """The executors that this run has used so far."""
+        return self._cells
+
+    def _ask(self, requests: dict[str, Request], news: News) -> None:
+        for request in requests.values():
+            news.events.append(
+                WorkflowEvent.request_info(
+                    request.id, request.source, request.data, request.response_type
+                )
+            )
+            if not self.requests and self.status is State.IN_PROGRESS:
+                self.status = State.IN_PROGRESS_PENDING_REQUESTS
+                news.events.append(WorkflowEvent("status", None, FRAMEWORK, self.status))
+            self.requests[request.id] = request
+
+    def apply(self, effects: Effects, news: News) -> None:
+        """Make the writes of a committed turn visible, and send its messages on."""
+        if effects.writes:
+            self.shared.update(effects.writes)
+        source, graph, chosen = effects.source, self.graph, effects.chosen
+        for index, (message, target_id) in enumerate(effects.sent):
+            targets = (
+                static_targets(graph, source, message, target_id)
+                if chosen is None
+                else chosen[index]
+            )
+            for target in targets:
+                self._deliver(target, (source,), message, news)
+            routes = graph.routes.get(source)
+            if routes is not None and routes.joins:
+                joins = accepting_joins(graph, source, message, target_id)
+                for join in joins:
+                    self._offer(self.joins[join], source, message, news)
+                targets = targets or tuple(map(str, joins))
+            if not targets:
+                self.leftovers.add_message(graph, source, message, target_id)
+
+    def _offer(self, buffer: JoinBuffer, source: str, message: Any, news: News) -> None:
+        buffer.offer(source, message)
+        while buffer.is_complete:
+            join = buffer.join
+            self._deliver(join.target, join.sources, buffer.release(), news)
+
+    def _deliver(
+        self,
+        target: str,
+        sources: tuple[str, ...],
+        message: Any,
+        news: News,
+        request: Request | None = None,
+    ) -> None:
+        self.carry.seq = seq = self.carry.seq + 1
+        delivery = self.open[seq] = Delivery(seq, target, sources, message, request)
+        news.deliveries.append(delivery)

@@ -1,0 +1,281 @@
+"""``Workflow``: a graph that can be run, again and again, and what its runs have left open."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
+
+from actors.workflow._carry import Carry
+from actors.workflow._kwargs import RunKwargs
+from actors.workflow._requests import answers
+from actors.workflow._run import Run
+from actors.workflow._run_stream import RunSource, RunStream
+from actors.workflow._sharing import unshareable
+from protocols._errors import WorkflowException
+from protocols._events import WorkflowMessage, WorkflowRunState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+    from actors._core._feed import Feed
+    from actors.workflow._executor import Executor
+    from actors.workflow._graph import Graph
+    from actors.workflow._result import WorkflowRunResult
+    from actors.workflow._settings import Settings
+    from protocols._events import WorkflowEvent
+
+
+class Workflow:
+    """An immutable graph of executors, made by `WorkflowBuilder`.
+
+    Its runs share nothing but the graph, and what the user shares on purpose. After any end, a
+    failure or a cancellation included, it can run again at once.
+
+    Args:
+        graph: what is run.
+        settings: how.
+    """
+
+    def __init__(self, graph: Graph, settings: Settings) -> None:
+        self.graph = graph
+        self.settings = settings
+        self.id = str(uuid.uuid4())
+        self._random = random.Random()  # noqa: S311  (jitter, no secret)
+        self._running: set[Run] = set()
+        self._waiting: Carry | None = None
+        self._status = WorkflowRunState.IDLE
+
+    @property
+    def name(self) -> str:
+        """Its name; made up if the builder got none."""
+        return self.settings.name
+
+    @property
+    def description(self) -> str | None:
+        """What it is for, in the words of whoever built it."""
+        return self.settings.description
+
+    @property
+    def max_iterations(self) -> int:
+        """How many supersteps a run may take."""
+        return self.settings.max_iterations
+
+    @property
+    def status(self) -> WorkflowRunState:
+        """How the latest run stands; IDLE before the first."""
+        return self._status
+
+    def __repr__(self) -> str:
+        return f"<Workflow {self.name}: {', '.join(self.graph.executors)}>"
+
+    # ------------------------------------------------------------------ running
+
+    @overload
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: Literal[False] = False,
+        responses: Mapping[str, Any] | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+    ) -> Awaitable[WorkflowRunResult]: ...
+
+    @overload
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: Literal[True],
+        responses: Mapping[str, Any] | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+    ) -> RunStream: ...
+
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: bool = False,
+        responses: Mapping[str, Any] | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+    ) -> Awaitable[WorkflowRunResult] | RunStream:
+        """Run the workflow. Nothing happens before the result is awaited or iterated.
+
+        Args:
+            message: what the start executor gets. A `WorkflowMessage` is unwrapped.
+            stream: return the events as they happen, instead of the result.
+            responses: answers to open requests of the last run, by request id; goes on with it.
+            include_status_events: keep ``status`` events in the result's list, too.
+            function_invocation_kwargs: for the tools of agents; for all, or by executor id.
+            client_kwargs: for the chat clients of agents; for all, or by executor id.
+            checkpoint_id: not there yet.
+            checkpoint_storage: not there yet.
+
+        Returns:
+            An awaitable of the result; with ``stream`` a `ResponseStream` of events.
+
+        Raises:
+            ValueError: neither a message nor responses, or both, or an answer that doesn't fit.
+            WorkflowException: another run is going on with the same executor objects.
+        """
+        if checkpoint_id is not None or checkpoint_storage is not None:
+            raise WorkflowException(
+                "checkpoints of workflows are not there yet; leave out checkpoint_id and "
+                "checkpoint_storage"
+            )
+        if isinstance(message, WorkflowMessage):
+            message = message.data
+        self._check_sharing()
+        carry = self._begin(message, responses)
+        kwargs = RunKwargs(
+            frozenset(self.graph.executors), function_invocation_kwargs, client_kwargs
+        )
+
+        def make_run(feed: Feed[WorkflowEvent] | None) -> Run:
+            self._check_sharing()
+            return self._register(
+                Run(
+                    self.graph,
+                    self.settings,
+                    carry,
+                    kwargs=kwargs,
+                    feed=feed,
+                    chance=self._random,
+                    on_end=self._ended,
+                    include_status_events=include_status_events,
+                )
+            )
+
+        if stream:
+            return RunStream(RunSource(make_run))
+        return self._run(lambda: make_run(None))
+
+    async def _run(self, make_run: Any) -> WorkflowRunResult:
+        run: Run = make_run()
+        return await run.execute()
+
+    def _begin(self, message: Any, responses: Mapping[str, Any] | None) -> Carry:
+        if message is None and responses is None:
+            raise ValueError(
+                f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
+            )
+        if message is not None and responses is not None:
+            raise ValueError(
+                f"workflow {self.name!r}: give run() either a message, which begins anew, or "
+                "responses, which go on with the last run"
+            )
+        if responses is None:
+            start = self.graph.start_id
+            return Carry(beginning=((start, f"internal:{start}", message, None),))
+        waiting = self._waiting
+        open_requests = {} if waiting is None else waiting.requests
+        found = answers(self.name, self.graph, open_requests, responses)
+        assert waiting is not None
+        return waiting.answered(found, set(responses))
+
+    def _register(self, run: Run) -> Run:
+        self._running.add(run)
+        self._status = run.status
+        return run
+
+    def _ended(self, run: Run) -> None:
+        """Take note of a run's end. A run that waits for people can be gone on with."""
+        self._running.discard(run)
+        self._status = run.status
+        if run.requests and run.error is None:
+            self._waiting = run.carry
+        elif run.error is None and not run.was_cancelled:
+            self._waiting = None
+
+    def _check_sharing(self) -> None:
+        if self._running and (names := unshareable(self.graph)):
+            raise WorkflowException(
+                f"workflow {self.name!r} is running already, and its executors "
+                f"{', '.join(map(repr, names))} keep attributes that two runs would share. Give "
+                "the builder a factory instead of the object, or declare a frozen `state` on the "
+                "class (or `shareable = True` if sharing is fine)"
+            )
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def executors(self) -> dict[str, Executor]:
+        """The executors by id."""
+        return dict(self.graph.executors)
+
+    def get_executors_list(self) -> list[Executor]:
+        """Return the executors."""
+        return list(self.graph.executors.values())
+
+    def get_start_executor(self) -> Executor:
+        """Return the executor that gets the input."""
+        return self.graph.executors[self.graph.start_id]
+
+    def get_output_executors(self) -> list[Executor]:
+        """Return the executors whose outputs are outputs of the workflow."""
+        return self._designated("output")
+
+    def get_intermediate_executors(self) -> list[Executor]:
+        """Return the executors whose outputs are intermediate ones."""
+        return self._designated("intermediate")
+
+    def _designated(self, kind: str) -> list[Executor]:
+        found = self.graph.designations
+        return [e for name, e in self.graph.executors.items() if found.get(name) == kind]
+
+    def is_terminal_executor(self, executor_id: str) -> bool:
+        """Say whether the outputs of an executor are outputs of the workflow."""
+        return self.graph.designation(executor_id) == "output"
+
+    def is_intermediate_executor(self, executor_id: str) -> bool:
+        """Say whether the outputs of an executor are intermediate ones."""
+        return self.graph.designation(executor_id) == "intermediate"
+
+    @property
+    def input_types(self) -> list[Any]:
+        """What the start executor takes."""
+        return self.get_start_executor().input_types
+
+    @property
+    def output_types(self) -> list[Any]:
+        """What the output executors yield."""
+        found = (t for e in self.get_output_executors() for t in e.workflow_output_types)
+        return list(dict.fromkeys(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the graph in plain data; conditions by their names."""
+        graph = self.graph
+        described: dict[str, Any] = {
+            "name": self.name,
+            "id": self.id,
+            "start_executor_id": graph.start_id,
+            "max_iterations": self.max_iterations,
+            "edge_groups": [group.to_dict() for group in graph.edge_groups],
+            "executors": {name: e.to_dict() for name, e in graph.executors.items()},
+            "output_executors": _listed(graph.output_ids),
+            "intermediate_executors": _listed(graph.intermediate_ids),
+        }
+        if self.description is not None:
+            described["description"] = self.description
+        return described
+
+    def to_json(self) -> str:
+        """Return ``to_dict`` as JSON."""
+        return json.dumps(self.to_dict())
+
+
+def _listed(ids: tuple[str, ...] | None) -> list[str] | None:
+    return None if ids is None else list(cast("tuple[str, ...]", ids))
