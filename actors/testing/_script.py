@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -84,34 +85,30 @@ async def called(reply: Reply, messages: list[Message]) -> Reply:
     return reply() if is_class else reply  # noqa: ASYNC910 (only a callable may have to wait)
 
 
-def updates_of(
-    reply: Reply, make: Callable[..., Any], number: int
-) -> Iterator[Any | BaseException]:
+def updates_of(reply: Reply, make: Callable[..., Any]) -> Iterator[Any | BaseException]:
     """Give the updates that a reply is streamed as.
 
     Args:
         reply: anything but a callable.
         make: the class of the updates.
-        number: of the reply, for ids.
     """
     if isinstance(reply, BaseException):
         yield reply
     elif isinstance(reply, str):
-        yield from _of_text(reply, make, number)
+        yield from _of_text(reply, make)
     elif isinstance(reply, list):
         for part in reply:
             yield make(contents=[part], role="assistant") if isinstance(part, str) else part
     else:
-        yield from _of_response(_as_messages(reply), reply, make, number)
+        yield from _of_response(_as_messages(reply), reply, make)
 
 
-def _of_text(text: str, make: Callable[..., Any], number: int) -> Iterator[Any]:
-    common = {"role": "assistant", "message_id": f"m{number}", "response_id": f"r{number}"}
+def _of_text(text: str, make: Callable[..., Any]) -> Iterator[Any]:
     first, *others = text.split(" ")
     words = [first, *(f" {word}" for word in others)]
     for word in words[:-1]:
-        yield make(contents=[word], **common)
-    yield make(contents=[words[-1]], finish_reason="stop", **common)
+        yield make(contents=[word], role="assistant")
+    yield make(contents=[words[-1]], role="assistant", finish_reason="stop")
 
 
 def _as_messages(reply: Any) -> Sequence[Message]:
@@ -125,21 +122,23 @@ def _as_messages(reply: Any) -> Sequence[Message]:
 
 
 def _of_response(
-    messages: Sequence[Message], reply: Any, make: Callable[..., Any], number: int
+    messages: Sequence[Message], reply: Any, make: Callable[..., Any]
 ) -> Iterator[Any]:
-    for index, message in enumerate(messages):
+    for before, message in zip([None, *messages], messages, strict=False):
+        # Only neighbours of one role need an id, to stay two; made up, it is unique, because
+        # agents in a workflow know messages by it.
+        apart = before is not None and before.role == message.role
         yield make(
             contents=message.contents,
             role=message.role,
             author_name=message.author_name,
-            message_id=message.message_id or f"m{number}.{index}",
+            message_id=message.message_id or (uuid.uuid4().hex if apart else None),
         )
-    usage = getattr(reply, "usage_details", None)
     given = {name: getattr(reply, name, None) for name in _COPIED}
     if isinstance(reply, ChatResponse):
         given |= {"conversation_id": reply.conversation_id, "model": reply.model}
-    given["response_id"] = given["response_id"] or f"r{number}"
     given["finish_reason"] = given["finish_reason"] or "stop"
+    usage = getattr(reply, "usage_details", None)
     yield make(
         contents=[] if usage is None else [Content.from_usage(usage)],
         additional_properties=getattr(reply, "additional_properties", None),

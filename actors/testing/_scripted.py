@@ -143,7 +143,6 @@ class _Scripted(Generic[UpdateT]):
     ) -> None:
         self._script = script
         self._who = type(who).__name__
-        self._number = len(who.seen)
         self._messages = messages
         self._wait = wait
         self._make = make
@@ -155,7 +154,7 @@ class _Scripted(Generic[UpdateT]):
     async def __anext__(self) -> UpdateT:
         await trio.lowlevel.checkpoint()
         if self._updates is None:
-            self._updates = updates_of(await self._reply(), self._make, self._number)
+            self._updates = updates_of(await self._reply(), self._make)
         for update in self._updates:
             if self._wait is not None:
                 await self._wait()
@@ -172,7 +171,7 @@ class _Scripted(Generic[UpdateT]):
             await self._wait()
         if isinstance(reply, cls):
             return reply
-        updates = list(updates_of(reply, self._make, self._number))
+        updates = list(updates_of(reply, self._make))
         for update in updates:
             if isinstance(update, BaseException):
                 raise update
