@@ -261,7 +261,7 @@ class ResponseStream(Generic[UpdateT, FinalT]):
 
     async def _leave(self, *, raising: bool) -> None:
         if self._phase not in _RUNNING:
-            return
+            return  # noqa: ASYNC910 (nothing is left to wait for)
         if self._pulling:
             raise trio.BusyResourceError(
                 f"another task is reading {self!r}; cancel that task, which closes it"
@@ -377,7 +377,7 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         self._iterable, self._iterator = iterable, iterator
         self._closers = closers_of(iterator, iterable)
         self._pull = self._surrounded(iterator) if self._around else iterator.__anext__
-        return self._pull
+        return self._pull  # noqa: ASYNC910 (the pull comes next)
 
     def _surrounded(self, iterator: AsyncIterator[UpdateT]) -> Callable[[], Awaitable[UpdateT]]:
         factories = self._around  # not self: the source must be able to outlive the stream
@@ -394,7 +394,7 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         for hook in self._transforms:
             changed = await settled(hook(update))
             update = update if changed is None else changed
-        return update
+        return update  # noqa: ASYNC910 (the pull was just before)
 
     async def _end(self) -> None:
         """The source has no more: cleanup hooks, finaliser, result hooks, in this order."""
@@ -426,12 +426,12 @@ class ResponseStream(Generic[UpdateT, FinalT]):
             return cast("FinalT", await settled(self._finalizer(list(self._updates))))
         if isinstance(self._iterable, ResponseStream):
             return cast("FinalT", await self._iterable.get_final_response())
-        return cast("FinalT", list(self._updates))
+        return cast("FinalT", list(self._updates))  # noqa: ASYNC910 (nothing to wait for)
 
     async def _break_off(self, error: BaseException) -> None:
         """A pull has failed or was cancelled: nothing of the source is left behind."""
         if self._phase is not _Phase.OPEN:
-            return
+            return  # noqa: ASYNC910 (closed already)
         if isinstance(error, Exception):
             self._fail(error)
         else:

@@ -24,7 +24,7 @@ async def settled(value: ValueT | Awaitable[ValueT]) -> ValueT:
     """Give the value that a hook returned, awaited if the hook is async."""
     if isinstance(value, Awaitable):
         return await value
-    return value
+    return value  # noqa: ASYNC910 (there was nothing to wait for)
 
 
 class MappedSource(Generic[InT, OutT]):
@@ -100,7 +100,7 @@ async def run_all(steps: Sequence[Step], budget: float) -> list[Exception]:
                 errors.append(error)
         if scope.cancelled_caught:
             logger.warning("%r took longer than %s s and was given up", step, budget)
-    return errors
+    return errors  # noqa: ASYNC910 (where no step waited there was nothing to wait for)
 
 
 def first_of(errors: Sequence[Exception]) -> Exception:
@@ -119,11 +119,11 @@ def spawn_closing(steps: Sequence[Step], budget: float) -> None:
         logger.debug("too late to close %r: the run has ended", steps)
 
 
-async def _close_in_system_task(
+async def _close_in_system_task(  # noqa: ASYNC910 (nobody waits for it)
     steps: Sequence[Step], budget: float
 ) -> None:
     try:
         for error in await run_all(steps, budget):
             logger.error("closing a stream that was dropped failed", exc_info=error)
-    except BaseException:
+    except BaseException:  # noqa: ASYNC103 (what a system task raises crashes all of trio)
         logger.exception("closing a stream that was dropped failed")
