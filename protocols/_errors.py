@@ -279,3 +279,54 @@ class EdgeConditionError(WorkflowRunnerException):
 
 class EdgeSelectionError(EdgeConditionError, RuntimeError):
     """A selector picked executors that its edges don't lead to."""
+
+
+# ------------------------------------------------------------------- the local model
+
+
+class ModelFileError(ActorsError):
+    """The file of a local model is missing, unusable, or could not be fetched.
+
+    Args:
+        message: what happened, to which file, and what to do.
+        path: the file it is about.
+    """
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class ModelHashError(ModelFileError):
+    """A model file isn't the one it should be.
+
+    Args:
+        message: what happened, to which file, and what to do.
+        path: the file it is about.
+        expected: the SHA-256 it should have, in hexadecimal digits.
+        got: the SHA-256 it has.
+    """
+
+    def __init__(self, message: str, *, path: str, expected: str, got: str) -> None:
+        super().__init__(
+            f"{message} (SHA-256 expected: {expected}, got: {got})",
+            path=path,
+        )
+        self.expected = expected
+        self.got = got
+
+
+class LocalModelError(ActorsError):
+    """The server of a local model could not be started, or kept dying.
+
+    Args:
+        message: what happened, to which server, and what to do.
+        stderr: the last lines that the server wrote to its standard error.
+        returncode: how its process ended, negative for a signal; None if it was still there.
+    """
+
+    def __init__(self, message: str, *, stderr: str = "", returncode: int | None = None) -> None:
+        super().__init__(f"{message}\n{stderr}" if stderr else message)
+        self.message = message
+        self.stderr = stderr
+        self.returncode = returncode
