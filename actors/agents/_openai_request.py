@@ -125,7 +125,7 @@ def _with_instructions(
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    sent = {key: plain(value) for key, value in given.items() if key not in _OURS}
+    sent = {key: _json(key, value) for key, value in given.items() if key not in _OURS}
     if "logit_bias" in given:  # token ids are keys, and usually numbers
         sent["logit_bias"] = {str(token): bias for token, bias in given["logit_bias"].items()}
     for ours, theirs in _RENAMED.items():
@@ -135,6 +135,15 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     if not given.get("tools"):
         sent.pop("parallel_tool_calls", None)
     return sent
+
+
+def _json(key: str, value: Any) -> Any:
+    found = plain(value)
+    if found is None:
+        raise ChatClientInvalidRequestException(
+            f"the option {key} is {value!r}, which JSON can't say"
+        )
+    return found
 
 
 def _tools(given: Mapping[str, Any]) -> dict[str, Any]:

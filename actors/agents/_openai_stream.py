@@ -93,7 +93,8 @@ class UpdateStream:
                 await self._advance(self._answer)
         except BaseException:
             self._ended = True
-            await self._let_go()
+            with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                await self._let_go()
             raise
         if self._ready:
             return self._ready.popleft()
@@ -103,7 +104,8 @@ class UpdateStream:
         """End the stream early and close its connection; at its end it does nothing."""
         self._ended = True
         self._ready.clear()
-        await self._let_go()
+        with trio.move_on_after(CLOSE_BUDGET, shield=True):
+            await self._let_go()
         await trio.lowlevel.checkpoint()
 
     async def _begin(self) -> None:
@@ -113,26 +115,36 @@ class UpdateStream:
             await self._advance(answer)
         except BaseException:
             # This try is over; the next one gets a connection and a reader of its own.
-            await self._let_go()
+            with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                await self._let_go()
             raise
         self._answer = answer
 
     async def _advance(self, answer: StreamedAnswer) -> None:
         """Read until there is at least one more update, or the end."""
         assert self._response is not None
-        while not self._ready and not self._ended:
+        while True:
             answer.check()
-            try:
-                data = await self._response.receive()
-            except ModelError as error:
-                self._finish(answer.end(error))
-            else:
-                self._ready.extend(answer.feed(data) if data else ())
-                if answer.done or not data:
-                    self._finish(answer.end())
-        if self._ended:
-            await self._drain(self._response)
-            await self._let_go()
+            await self._receive(answer, self._response)
+            if self._ended:
+                await self._drain(self._response)
+                with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                    await self._let_go()
+                return
+            if self._ready:
+                return
+
+    async def _receive(self, answer: StreamedAnswer, response: OpenResponse) -> None:
+        try:
+            data = await response.receive()
+        except ModelError as error:
+            # Broken behind the last word of an answer is no error; before it, this raises.
+            self._finish(answer.end(error))
+            await trio.lowlevel.checkpoint()
+            return
+        self._ready.extend(answer.feed(data) if data else ())
+        if answer.done or not data:
+            self._finish(answer.end())
 
     def _finish(self, updates: list[ChatResponseUpdate]) -> None:
         self._ready.extend(updates)
@@ -146,9 +158,12 @@ class UpdateStream:
                     pass
             except ModelError:
                 pass  # the answer is complete; the connection wasn't worth keeping
+        await trio.lowlevel.checkpoint()
 
     async def _let_go(self) -> None:
+        """Give the connection back; the caller holds the budget and the shield."""
         response, self._response = self._response, None
-        if response is not None:
-            with trio.move_on_after(CLOSE_BUDGET, shield=True):
-                await response.aclose()
+        if response is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await response.aclose()

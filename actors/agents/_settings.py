@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LINE: Final = re.compile(
     r"""\s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
-    (?:'(?P<raw>[^']*)'|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>.*?))\s*(?:(?:^|\s)\#.*)?""",
+    (?:'(?P<raw>[^']*)'|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>(?!\#).*?))\s*(?:(?:^|\s)\#.*)?""",
     re.VERBOSE,
 )
 

@@ -19,7 +19,6 @@ import trio
 from actors.testing._fake_replies import Close, Pause, Reply, Send, Stall, Step, says
 
 _REASONS: Final = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 429: "Too Many Requests"}
-_MAX_HEAD: Final = 64 * 1024
 
 
 @attrs.frozen
@@ -119,7 +118,10 @@ class FakeOpenAI:
         async with trio.open_nursery() as nursery:
 
             async def act() -> None:
-                outcome.append(await _act(stream, steps))
+                try:
+                    outcome.append(await _act(stream, steps))
+                except trio.BrokenResourceError:
+                    await trio.lowlevel.checkpoint()  # the client left while we were sending
                 nursery.cancel_scope.cancel()
 
             async def watch() -> None:
@@ -149,7 +151,7 @@ async def open_fake_openai(
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
         port = listeners[0].socket.getsockname()[1]
         server = FakeOpenAI(port, list(script), default or says("ok"))
-        nursery.start_soon(trio.serve_listeners, server._serve, listeners)  # noqa: SLF001 - ours
+        await nursery.start(trio.serve_listeners, server._serve, listeners)  # noqa: SLF001 - ours
         try:
             yield server
         finally:
@@ -169,6 +171,7 @@ async def _act(stream: trio.SocketStream, steps: Sequence[Step]) -> bool:
             case Stall():
                 await trio.sleep_forever()
             case Close():
+                await trio.lowlevel.checkpoint()
                 return False
     await stream.send_all(b"0\r\n\r\n" if chunked else b"")
     return True
@@ -195,25 +198,26 @@ def _chunk(data: bytes) -> bytes:
 
 
 async def _receive_request(stream: trio.SocketStream, buffer: bytearray) -> FakeRequest | None:
-    """Read one request, or None if the client closed the connection between two."""
-    while b"\r\n\r\n" not in buffer:
+    """Read one request, or None if the client closed the connection before its end."""
+    while (request := _take_request(buffer)) is None:
         data = await stream.receive_some()
-        if not data or len(buffer) > _MAX_HEAD:
+        if not data:
             return None
         buffer += data
-    head, _, rest = bytes(buffer).partition(b"\r\n\r\n")
+    await trio.lowlevel.checkpoint()
+    return request
+
+
+def _take_request(buffer: bytearray) -> FakeRequest | None:
+    head, blank, rest = bytes(buffer).partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     pairs = (line.partition(":") for line in lines)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     length = int(headers.get("content-length", 0))
-    body = bytearray(rest)
-    while len(body) < length:
-        data = await stream.receive_some()
-        if not data:
-            return None
-        body += data
-    buffer[:] = body[length:]
-    return FakeRequest(first.split(" ")[1], headers, json.loads(body[:length] or b"{}"))
+    if not blank or len(rest) < length:
+        return None
+    buffer[:] = rest[length:]
+    return FakeRequest(first.split(" ")[1], headers, json.loads(rest[:length] or b"{}"))
 
 
 async def _wait_closed_by_peer(stream: trio.SocketStream) -> None:

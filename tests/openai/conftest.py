@@ -1,0 +1,43 @@
+"""A fake endpoint and a client of it, for one test each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from actors.agents._openai_client import OpenAIChatCompletionClient
+from actors.agents._retry import RetryPolicy
+from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
+from protocols._responses import ChatResponse
+
+Ask = Callable[..., Any]
+AT_ONCE = RetryPolicy(max_retries=2, base=0)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeOpenAI]:
+    async with open_fake_openai() as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: FakeOpenAI) -> AsyncIterator[OpenAIChatCompletionClient]:
+    async with OpenAIChatCompletionClient(
+        "m", api_key="secret-key", base_url=server.base_url, retry=AT_ONCE, timeout=0.3
+    ) as made:
+        yield made
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "streamed"])
+def ask(request: pytest.FixtureRequest, client: OpenAIChatCompletionClient) -> Ask:
+    """Ask the endpoint in one of the two ways, and give the final response."""
+
+    async def asked(text: str = "hi", **options: Any) -> ChatResponse[Any]:
+        if request.param:
+            stream = client.get_response(text, stream=True, options=options)
+            return await stream.get_final_response()
+        return await client.get_response(text, options=options)
+
+    return asked
