@@ -37,6 +37,7 @@ from actors._core._reasons import (
     Terminated as Terminated,
 )
 from actors._core._ref import ActorRef as ActorRef
+from actors._core._stream import ResponseStream as ResponseStream
 from actors._core._supervision import (
     Backoff as Backoff,
     Restart as Restart,

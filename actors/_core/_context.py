@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from actors._core._actor import handler
 from actors._core._errors import TurnOverError
 from actors._core._reasons import Finished
 
@@ -28,7 +29,10 @@ class ActorContext:
         state: the actor's frozen state. Assigning replaces it, when the handler returns.
     """
 
-    __slots__ = ("_name", "cell", "state")
+    __slots__ = ("cell", "state")
+
+    # `@handler` looks here: a method whose context is one of these is an actor's handler.
+    __handler_decorator__ = staticmethod(handler)
 
     def __init__(self, cell: Cell) -> None:
         self.cell: Cell | None = cell

@@ -1,1 +1,95 @@
-"""Placeholder."""
+"""Agents: the pipeline from an agent to a model, and the clients that reach one."""
+
+from typing import TYPE_CHECKING
+
+from protocols._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from actors.agents._agent import (
+        Agent as Agent,
+        RawAgent as RawAgent,
+    )
+    from actors.agents._base import (
+        BaseAgent as BaseAgent,
+    )
+    from actors.agents._client import (
+        BaseChatClient as BaseChatClient,
+        ChatMiddlewareLayer as ChatMiddlewareLayer,
+        ChatTelemetryLayer as ChatTelemetryLayer,
+        FunctionInvocationLayer as FunctionInvocationLayer,
+        OptionsCoT as OptionsCoT,
+    )
+    from actors.agents._context import (
+        ContextProvider as ContextProvider,
+        SessionContext as SessionContext,
+    )
+    from actors.agents._echo import (
+        EchoChatClient as EchoChatClient,
+    )
+    from actors.agents._function_config import (
+        FunctionInvocationConfiguration as FunctionInvocationConfiguration,
+        normalize_function_invocation_configuration as normalize_function_invocation_configuration,
+    )
+    from actors.agents._history import (
+        HistoryProvider as HistoryProvider,
+        InMemoryHistoryProvider as InMemoryHistoryProvider,
+    )
+    from actors.agents._local_model import (
+        LocalModel as LocalModel,
+        open_local_model as open_local_model,
+    )
+    from actors.agents._openai_client import (
+        OpenAIChatCompletionClient as OpenAIChatCompletionClient,
+    )
+    from actors.agents._retry import (
+        RetryPolicy as RetryPolicy,
+    )
+    from actors.agents._session import (
+        AgentSession as AgentSession,
+    )
+    from actors.agents._state_codec import (
+        register_state_type as register_state_type,
+    )
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "actors.agents._agent": """
+            Agent RawAgent
+        """,
+        "actors.agents._base": """
+            BaseAgent
+        """,
+        "actors.agents._client": """
+            BaseChatClient ChatMiddlewareLayer ChatTelemetryLayer
+            FunctionInvocationLayer OptionsCoT
+        """,
+        "actors.agents._context": """
+            ContextProvider SessionContext
+        """,
+        "actors.agents._echo": """
+            EchoChatClient
+        """,
+        "actors.agents._function_config": """
+            FunctionInvocationConfiguration normalize_function_invocation_configuration
+        """,
+        "actors.agents._history": """
+            HistoryProvider InMemoryHistoryProvider
+        """,
+        "actors.agents._local_model": """
+            LocalModel open_local_model
+        """,
+        "actors.agents._openai_client": """
+            OpenAIChatCompletionClient
+        """,
+        "actors.agents._retry": """
+            RetryPolicy
+        """,
+        "actors.agents._session": """
+            AgentSession
+        """,
+        "actors.agents._state_codec": """
+            register_state_type
+        """,
+    },
+)
