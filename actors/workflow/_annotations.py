@@ -51,10 +51,7 @@ def positional_parameters(function: Callable[..., Any]) -> list[inspect.Paramete
 
 def is_async(function: Callable[..., Any]) -> bool:
     """Say whether calling *function* gives something to await, as far as can be seen."""
-    plain = _behind(function)
-    return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(
-        getattr(plain, "__call__", None)  # noqa: B004 (the method is wanted, not whether it's there)
-    )
+    return inspect.iscoroutinefunction(_behind(function))
 
 
 def resolve(function: Callable[..., Any], annotation: Any) -> Any:
@@ -166,7 +163,8 @@ def _refuse_type_variable(function: Callable[..., Any], declared: Any) -> None:
 
 
 def _behind(function: Any) -> Any:
-    """Return the function that was wrapped, bound or partially applied."""
+    """Return the function that was wrapped, bound, partially applied or made callable."""
     while isinstance(function, functools.partial):
         function = function.func
-    return inspect.unwrap(function)
+    function = inspect.unwrap(function)
+    return function if inspect.isroutine(function) else type(function).__call__
