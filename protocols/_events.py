@@ -313,17 +313,15 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
     def __repr__(self) -> str:
         shown = [repr(self.type)]
         # Only what was set: eight times None would hide it.
-        for name, default in zip(_NAMES, _DEFAULTS, strict=True):
+        for name in self.__struct_fields__[1:]:
             value = getattr(self, name)
-            if value is not default:
+            if value is not None and value is not _FRAMEWORK and name != "_request":
                 shown.append(f"{name}={value if isinstance(value, StrEnum) else repr(value)}")
         if self._request is not None:
             shown.append(f"request_id={self.request_id!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-_NAMES: Final = WorkflowEvent.__struct_fields__[1:-1]
-_DEFAULTS: Final = WorkflowEvent.__struct_defaults__[:-1]
 _REQUEST_KEYS: Final = frozenset({
     "data", "request_id", "request_type", "response_type", "source_executor_id",
 })  # fmt: skip

@@ -6,7 +6,9 @@ given to another class.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import evolve
 
 from protocols._agents import AgentExecutorRequest, AgentExecutorResponse, TurnToken
 from protocols._content import Content
@@ -35,7 +37,6 @@ __all__ = ["default_registry", "register_protocol_types"]
 
 # What conversations are made of: immutable all the way down, so containers in them need no tag.
 _VALUES: Final[Mapping[str, type]] = {
-    "content": Content,
     "message": Message,
     "chat_response": ChatResponse,
     "chat_response_update": ChatResponseUpdate,
@@ -56,11 +57,27 @@ _WORKFLOW_VALUES: Final[Mapping[str, type]] = {
 }
 
 
+# The provider's own object is for the process that talked to the provider.
+_RAW: Final = "raw_representation"
+
+
+def _without_raw_citations(content: Content) -> Content:
+    """Take the provider's objects out of a content's annotations, which are mappings."""
+    annotations: Any = content.annotations
+    if not annotations or not any(_RAW in one for one in annotations):
+        return content
+    bare = [{key: one[key] for key in one if key != _RAW} for one in annotations]
+    # A content is made with its rarer fields by name, so evolve takes them too.
+    return evolve(content, annotations=bare)  # type: ignore[call-arg]  # as said
+
+
 def register_protocol_types(registry: TypeRegistry) -> None:
     """Let a registry know all of this project's own values."""
+    registry.register(
+        Content, "content", exclude=(_RAW,), frozen=True, prepare=_without_raw_citations
+    )
     for tag, cls in _VALUES.items():
-        # The provider's own object is for the process that talked to the provider.
-        registry.register(cls, tag, exclude=("raw_representation",), frozen=True)
+        registry.register(cls, tag, exclude=(_RAW,), frozen=True)
     for tag, cls in _WORKFLOW_VALUES.items():
         registry.register(cls, tag)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 import attrs
 import msgspec
@@ -36,12 +37,14 @@ class Registration:
         cls: the class.
         exclude: fields that are never written, such as a provider's raw object.
         frozen: containers in its fields are frozen ones, even where the field declares less.
+        prepare: returns what is written in place of a value, which must equal it.
     """
 
     tag: str
     cls: type
     exclude: frozenset[str] = frozenset()
     frozen: bool = False
+    prepare: Callable[[Any], Any] | None = None
 
 
 @final
@@ -59,12 +62,13 @@ class TypeRegistry:
         *,
         exclude: Iterable[str] = (),
         frozen: bool = False,
+        prepare: Callable[[Any], Any] | None = None,
     ) -> _ClassT:
         """Let values of *cls* be encoded under *tag*; see `register_type` and `Registration`."""
         _require_supported(cls)
         tag = default_tag(cls) if tag is None else tag
         self._require_free(cls, tag)
-        registration = Registration(tag, cls, frozenset(exclude), frozen)
+        registration = Registration(tag, cls, frozenset(exclude), frozen, prepare)
         self._by_tag[tag] = self._by_class[cls] = registration
         return cls
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+import attrs
 import msgspec
 
 from protocols._trouble import MAX_DEPTH, Trouble, short, too_deep
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 Encoding: TypeAlias = Literal["json", "msgpack"]
 
@@ -34,7 +36,7 @@ def parse(data: bytes, encoding: Encoding) -> Any:
     """
     try:
         return _parse_json(data) if encoding == "json" else _parse_msgpack(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+    except (msgspec.DecodeError, ValueError, TypeError) as exc:
         raise Trouble(f"not well-formed {encoding}: {exc}; it begins {short(data[:40])}") from exc
     except RecursionError:
         raise too_deep() from None
@@ -46,7 +48,7 @@ def _parse_json(data: bytes) -> Any:
     # What we have written ourselves comes out the same, and that is quickly seen. Otherwise
     # somebody else wrote it, perhaps with two values for one key.
     if _to_json(tree) != data:
-        json.loads(data, object_pairs_hook=_refuse_duplicates)
+        _refuse_duplicates(data)
     return tree
 
 
@@ -58,12 +60,47 @@ def _parse_msgpack(data: bytes) -> Any:
     return tree
 
 
-def _refuse_duplicates(pairs: Sequence[tuple[str, Any]]) -> None:
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise Trouble(f"the key {short(key)} is there twice in one object")
-        seen.add(key)
+@attrs.frozen(eq=False)
+class _Twice:
+    """Stands in a parsed tree for an object that holds *key* twice."""
+
+    key: str
+
+
+def _refuse_duplicates(data: bytes) -> None:
+    found: list[_Twice] = []
+
+    def look(pairs: Sequence[tuple[str, Any]]) -> Any:
+        held = dict(pairs)
+        if len(held) == len(pairs):
+            return held
+        counts = Counter(name for name, _ in pairs)
+        found.append(_Twice(counts.most_common(1)[0][0]))
+        return found[-1]
+
+    # Integers may be too long for Python's parser; here they don't matter.
+    tree = json.loads(data, object_pairs_hook=look, parse_int=len)
+    if found:
+        # The last one: an earlier one may have been inside of it, and is gone.
+        trouble = Trouble(f"the key {short(found[-1].key)} is there twice in one object")
+        _note_place(tree, found[-1], trouble)
+        raise trouble
+
+
+def _note_place(tree: Any, wanted: object, trouble: Trouble) -> bool:
+    """Add the steps that lead to *wanted* to the trouble; say whether it is in this tree."""
+    if tree is wanted:
+        return True
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(tree, dict):
+        items = tree.items()
+    elif isinstance(tree, list):
+        items = enumerate(tree)
+    for key, item in items:
+        if _note_place(item, wanted, trouble):
+            trouble.at_key(key)
+            return True
+    return False
 
 
 # The unrolled form of a string with escapes; it can't backtrack.

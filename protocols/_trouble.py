@@ -14,6 +14,8 @@ from protocols._errors import CodecError
 # reader, ours and our peers', far from Python's limit.
 MAX_DEPTH: Final = 200
 
+_SHORT: Final = 60
+
 
 class Trouble(Exception):
     """A value or a piece of data that can't be encoded or decoded."""
@@ -26,8 +28,8 @@ class Trouble(Exception):
 
     def at_key(self, key: object) -> Trouble:
         """Note that the trouble is below *key* of an object or mapping."""
-        plain = isinstance(key, str) and key.isidentifier()
-        self.steps.append(f".{key}" if plain else f"[{short(key)}]")
+        is_plain = isinstance(key, str) and len(key) <= _SHORT and key.isidentifier()
+        self.steps.append(f".{key}" if is_plain else f"[{short(key)}]")
         return self
 
     def at_index(self, index: int) -> Trouble:
@@ -43,10 +45,15 @@ class Trouble(Exception):
 def short(value: object) -> str:
     """Return a repr that fits into an error message, whatever was sent."""
     try:
-        text = repr(value)
+        return clipped(repr(value), _SHORT)
     except Exception:  # noqa: BLE001 - a user's repr, in the middle of reporting another error
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - a line's worth
+        return f"<{type(value).__name__}>"
+
+
+def clipped(message: str, length: int = 200) -> str:
+    """Return a message on one line and of limited length."""
+    line = " ".join(message.split())
+    return line if len(line) <= length else f"{line[: length - 3]}..."
 
 
 def too_deep() -> Trouble:

@@ -1,7 +1,7 @@
 """Types as data, by registered tag: what a request wants for an answer.
 
-``str`` is ``"str"``, ``list[Content]`` is ``["list", "content"]``, and ``str | None`` is
-``["|", "str", "None"]``. A name is looked up in the registry and never imported.
+``str`` is ``"str"``, ``list[Content]`` is ``["list", "content"]``, ``str | None`` is
+``["|", "str", "None"]``, and ``Literal["a"]`` is ``["literal", "a"]``. A name is looked up in the registry and never imported.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import reduce
 from operator import or_
-from typing import Any, Final, Union
+from typing import Any, Final, Literal, Union
 from uuid import UUID
 
 from protocols._errors import UnknownTagError, UnregisteredTypeError
 from protocols._frozen import FrozenDict, FrozenList
-from protocols._trouble import MAX_DEPTH, Trouble, short, too_deep
+from protocols._scalars import INT_RANGE, text
+from protocols._trouble import MAX_DEPTH, Trouble, clipped, short, too_deep
 
 if typing.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ if typing.TYPE_CHECKING:
     from protocols._tags import TypeRegistry
 
 _UNION: Final = "|"
+_LITERAL: Final = "literal"
 
 _BUILTIN: Final[Mapping[str, Any]] = {
     "None": types.NoneType, "any": Any, "object": object, "bool": bool, "int": int,
@@ -45,18 +47,14 @@ def name_type(registry: TypeRegistry, wanted: Any, depth: int = 0) -> Any:
     """Return the name of a type: a string, or a list for a parametrised one.
 
     Raises:
-        Trouble: a class in it isn't registered.
+        Trouble: a class in it isn't registered, or it is nested too deeply.
     """
-    if depth > MAX_DEPTH:
-        raise too_deep()
     if wanted is None:
         return "None"
     origin = typing.get_origin(wanted)
     if origin is not None:
-        head = _UNION if origin in {Union, types.UnionType} else name_type(registry, origin)
-        args = typing.get_args(wanted)
-        return [head, *(name_type(registry, argument, depth + 1) for argument in args)]
-    if _hashable(wanted) and wanted in _NAMES:
+        return _name_parametrised(registry, origin, typing.get_args(wanted), depth)
+    if type(wanted).__hash__ is not None and wanted in _NAMES:
         return _NAMES[wanted]
     known = registry.by_class(wanted) if isinstance(wanted, type) else None
     if known is None:
@@ -66,20 +64,23 @@ def name_type(registry: TypeRegistry, wanted: Any, depth: int = 0) -> Any:
     return known.tag
 
 
+def _name_parametrised(registry: TypeRegistry, origin: Any, args: Any, depth: int) -> list[Any]:
+    if depth >= MAX_DEPTH:
+        raise too_deep()
+    if origin is Literal:
+        return [_LITERAL, *map(_checked_literal, args)]
+    head = _UNION if origin in {Union, types.UnionType} else name_type(registry, origin)
+    return [head, *(name_type(registry, argument, depth + 1) for argument in args)]
+
+
 def find_type(registry: TypeRegistry, name: Any, depth: int = 0) -> Any:
     """Return the type that has this name.
 
     Raises:
-        Trouble: there is none.
+        Trouble: there is none, or the name is nested too deeply.
     """
-    if depth > MAX_DEPTH:
-        raise too_deep()
     if type(name) is list and name:
-        head, *rest = name
-        args = [find_type(registry, one, depth + 1) for one in rest]
-        return _parametrised(
-            None if head == _UNION else find_type(registry, head, depth + 1), args
-        )
+        return _find_parametrised(registry, name[0], name[1:], depth)
     if type(name) is not str:
         raise Trouble(f"{short(name)} is no name of a type")
     if name in _BUILTIN:
@@ -90,19 +91,37 @@ def find_type(registry: TypeRegistry, name: Any, depth: int = 0) -> Any:
     return known.cls
 
 
+def _find_parametrised(registry: TypeRegistry, head: Any, names: list[Any], depth: int) -> Any:
+    if depth >= MAX_DEPTH:
+        raise too_deep()
+    if head == _LITERAL:
+        return _subscripted(Literal, [_checked_literal(value) for value in names])
+    args = [find_type(registry, name, depth + 1) for name in names]
+    if head != _UNION:
+        return _subscripted(find_type(registry, head, depth + 1), args)
+    try:
+        return reduce(or_, args)
+    except TypeError as exc:
+        raise Trouble(f"this is no union of types: {exc}") from exc
+
+
+def _subscripted(origin: Any, args: list[Any]) -> Any:
+    try:
+        return origin[tuple(args)]
+    except Exception as exc:
+        # Each class has its own way of saying that it takes no such parameters.
+        raise Trouble(f"this is no parametrised type: {clipped(str(exc))}") from exc
+
+
+def _checked_literal(value: Any) -> Any:
+    if type(value) is str:
+        return text(value)
+    if value is None or type(value) is bool or (type(value) is int and value in INT_RANGE):
+        return value
+    raise Trouble(f"{short(value)} can't be in a Literal that is encoded")
+
+
 def how_to_register(cls: Any) -> str:
     """Say what to do about a class that the codec doesn't know."""
     name = getattr(cls, "__qualname__", "TheClass")
     return f"call register_type({name}, 'a_lasting_name') where it is defined"
-
-
-def _hashable(value: object) -> bool:
-    return type(value).__hash__ is not None
-
-
-def _parametrised(origin: Any, args: list[Any]) -> Any:
-    try:
-        # None stands for a union, whose members are joined as in the source.
-        return reduce(or_, args) if origin is None else origin[tuple(args)]
-    except TypeError as exc:
-        raise Trouble(f"this is no parametrised type: {exc}") from exc
