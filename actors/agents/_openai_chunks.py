@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
-from protocols._responses import ChatResponseUpdate
 
 from actors.agents._openai_calls import CallSlots
 from actors.agents._openai_errors import error_from_body, unreadable
@@ -23,6 +22,7 @@ from actors.agents._openai_parts import (
     wire_id,
 )
 from protocols._content import Content
+from protocols._responses import ChatResponseUpdate
 
 
 @attrs.define(eq=False)

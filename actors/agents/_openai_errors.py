@@ -260,7 +260,8 @@ def _detail(body: object) -> dict[str, Any] | None:
     if not isinstance(body, Mapping):
         return None
     error = body.get("error")
-    if isinstance(error, Mapping):
+    # Beside choices an empty error is a field that somebody always sends.
+    if isinstance(error, Mapping) and (error or "choices" not in body):
         return {str(k): v for k, v in error.items()}
     if isinstance(error, str) and error:
         return {"message": error, "code": body.get("code"), "status": body.get("status")}

@@ -10,6 +10,7 @@ from actors.agents._openai_messages import MessageStyle, messages_to_wire
 from actors.agents._strict_schema import closed_schema, strict_schema
 from protocols._errors import ChatClientInvalidRequestException
 from protocols._frozen import plain
+from protocols._options import validate_tool_mode
 
 if TYPE_CHECKING:
     from protocols._message import Message
@@ -60,6 +61,7 @@ def build_request(
     Raises:
         ValueError: there is no model.
         ChatClientInvalidRequestException: there is nothing to send, or an option makes no sense.
+        ContentError: the tool choice makes no sense.
     """
     given = {key: value for key, value in options.items() if value is not None}
     chosen = given.get("model") or model
@@ -180,11 +182,11 @@ def _tool(tool: Any) -> dict[str, Any]:
 
 
 def _tool_choice(choice: Any) -> Any:
-    if not isinstance(choice, Mapping) or "mode" not in choice:
-        return plain(choice)
-    name = choice.get("required_function_name")
-    if choice.get("allowed_tools"):
+    if isinstance(choice, Mapping) and "mode" not in choice:
+        return plain(choice)  # the endpoint's own form
+    mode = validate_tool_mode(choice)
+    assert mode is not None
+    if mode.get("allowed_tools"):
         _LOG.warning("tool_choice's allowed_tools is ignored: this API has no way to say it")
-    if choice["mode"] == "required" and name:
-        return {"type": "function", "function": {"name": name}}
-    return choice["mode"]
+    name = mode.get("required_function_name")
+    return {"type": "function", "function": {"name": name}} if name else mode["mode"]

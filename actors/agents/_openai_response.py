@@ -6,9 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from protocols._message import Message
-from protocols._responses import ChatResponse
-
 from actors.agents._openai_calls import CallSlots
 from actors.agents._openai_errors import error_from_body, unreadable
 from actors.agents._openai_parts import (
@@ -23,6 +20,8 @@ from actors.agents._openai_parts import (
     usage_from_wire,
     wire_id,
 )
+from protocols._message import Message
+from protocols._responses import ChatResponse
 
 
 def response_from_wire(

@@ -29,11 +29,6 @@ class FakeRequest:
     headers: Mapping[str, str]
     body: Mapping[str, Any]
 
-    @property
-    def stream(self) -> bool:
-        """Whether the answer is to come in chunks."""
-        return bool(self.body.get("stream"))
-
 
 @attrs.define(eq=False)
 class FakeOpenAI:
@@ -228,8 +223,6 @@ async def _wait_closed_by_peer(stream: trio.SocketStream) -> None:
 
 
 def _is_closed_by_peer(stream: trio.SocketStream) -> bool:
-    if stream.socket.fileno() < 0:
-        return True
     # A second socket object on a copy of the descriptor, since trio's has no peek that doesn't wait.
     with socket.fromfd(stream.socket.fileno(), socket.AF_INET, socket.SOCK_STREAM) as peer:
         peer.setblocking(False)

@@ -161,7 +161,17 @@ def test_an_error_in_a_200_is_what_it_says_it_is(
 
 @pytest.mark.parametrize(
     "body",
-    [None, [], 3, "x", {}, {"choices": []}, {"error": None, "choices": []}, {"error": False}],
+    [
+        None,
+        [],
+        3,
+        "x",
+        {},
+        {"choices": []},
+        {"error": None, "choices": []},
+        {"error": {}, "choices": []},
+        {"error": False},
+    ],
 )
 def test_an_answer_is_no_error(body: object) -> None:
     assert error_from_body(body, endpoint=HERE) is None

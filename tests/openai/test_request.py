@@ -13,7 +13,7 @@ from actors.agents._openai_messages import MessageStyle, wire_name
 from actors.agents._openai_request import build_request, call_ids, response_format_to_wire
 from actors.agents._strict_schema import strict_schema
 from protocols._content import Content
-from protocols._errors import ChatClientInvalidRequestException
+from protocols._errors import ChatClientInvalidRequestException, ContentError
 from protocols._message import Message
 
 HI = Message("user", ["hi"])
@@ -327,6 +327,11 @@ def test_without_tools_there_is_nothing_to_choose() -> None:
 )
 def test_a_tool_choice_has_the_form_of_the_wire(choice: Any, sent: Any) -> None:
     assert built(tools=[Tool()], tool_choice=choice)["tool_choice"] == sent
+
+
+def test_a_tool_choice_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ContentError, match="'sometimes'"):
+        built(tools=[Tool()], tool_choice="sometimes")
 
 
 def test_what_is_no_tool_is_refused_by_name() -> None:
