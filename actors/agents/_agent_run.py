@@ -180,13 +180,22 @@ class AgentRun:
         if conversation is not None and self.session is not None:
             self.session.service_session_id = conversation
 
-    def as_agent_update(self, update: ChatResponseUpdate) -> AgentResponseUpdate:
-        """Make an update of the agent's of one of the client's."""
+    def as_agent_update(
+        self, update: ChatResponseUpdate, before: AgentResponseUpdate | None
+    ) -> AgentResponseUpdate:
+        """Make an update of the agent's of one of the client's.
+
+        What goes on with the message of the update before has the same author.
+        """
         agent = self.agent
+        author = update.author_name
+        if author is None:
+            goes_on = before is not None and _goes_on(before, update)
+            author = before.author_name if before and goes_on else agent.name
         return AgentResponseUpdate(
             contents=update.contents,
             role=update.role,
-            author_name=update.author_name or agent.name,
+            author_name=author,
             message_id=update.message_id,
             response_id=update.response_id,
             created_at=update.created_at,
@@ -267,6 +276,11 @@ class AgentRun:
         )
 
 
+def _goes_on(before: AgentResponseUpdate, update: ChatResponseUpdate) -> bool:
+    same_role = update.role is None or update.role == before.role
+    return same_role and (update.message_id is None or update.message_id == before.message_id)
+
+
 class AgentUpdates:
     """The updates of a run, as a source of a stream."""
 
@@ -284,7 +298,8 @@ class AgentUpdates:
         chat_update = await anext(self._inner)
         if chat_update.conversation_id is not None:
             self._run.note_conversation(chat_update)
-        update = self._run.as_agent_update(chat_update)
+        before = self._updates[-1] if self._updates else None
+        update = self._run.as_agent_update(chat_update, before)
         self._updates.append(update)
         return update
 

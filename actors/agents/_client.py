@@ -17,7 +17,7 @@ goes through ``_respond`` of each layer, in the order of the bases.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, overload
 
 import attrs
 
@@ -78,8 +78,11 @@ class ChatCall:
     middleware: Sequence[Any]
 
 
-class _ChatPipeline(Generic[OptionsT]):
-    """The common root of the base class and the layers."""
+class _ChatPipeline(Generic[OptionsCoT]):
+    """The common root of the base class and the layers.
+
+    The type parameter says which options a client knows; it is for type checkers and readers.
+    """
 
     @overload
     def get_response(
@@ -87,7 +90,7 @@ class _ChatPipeline(Generic[OptionsT]):
         messages: AgentRunInputs | None,
         *,
         stream: Literal[False] = False,
-        options: OptionsT | Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         compaction_strategy: Any = None,
         tokenizer: Any = None,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
@@ -101,7 +104,7 @@ class _ChatPipeline(Generic[OptionsT]):
         messages: AgentRunInputs | None,
         *,
         stream: Literal[True],
-        options: OptionsT | Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         compaction_strategy: Any = None,
         tokenizer: Any = None,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
@@ -115,7 +118,7 @@ class _ChatPipeline(Generic[OptionsT]):
         messages: AgentRunInputs | None,
         *,
         stream: bool,
-        options: OptionsT | Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         compaction_strategy: Any = None,
         tokenizer: Any = None,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
@@ -128,7 +131,7 @@ class _ChatPipeline(Generic[OptionsT]):
         messages: AgentRunInputs | None,
         *,
         stream: bool = False,
-        options: OptionsT | Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         compaction_strategy: Any = None,
         tokenizer: Any = None,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
@@ -155,7 +158,7 @@ class _ChatPipeline(Generic[OptionsT]):
                 f"{type(self).__name__} can't compact conversations in this version: leave out "
                 "compaction_strategy and tokenizer"
             )
-        given = cast("Mapping[str, Any]", options or {})
+        given = options or {}
         call = ChatCall(
             messages=normalize_messages(messages),
             stream=stream,
@@ -172,7 +175,7 @@ class _ChatPipeline(Generic[OptionsT]):
         )
 
 
-class BaseChatClient(_ChatPipeline[OptionsT]):
+class BaseChatClient(_ChatPipeline[OptionsCoT]):
     """Base of chat clients: implement ``_inner_get_response``.
 
     Args:
@@ -302,7 +305,7 @@ class BaseChatClient(_ChatPipeline[OptionsT]):
         return given  # noqa: ASYNC910 (async because clients that check their tools need it)
 
 
-class FunctionInvocationLayer(_ChatPipeline[OptionsT]):
+class FunctionInvocationLayer(_ChatPipeline[OptionsCoT]):
     """Runs the tools that the model calls. This version can't: it refuses tools.
 
     Args:
@@ -330,7 +333,7 @@ class FunctionInvocationLayer(_ChatPipeline[OptionsT]):
         return super()._respond(call)
 
 
-class ChatMiddlewareLayer(_ChatPipeline[OptionsT]):
+class ChatMiddlewareLayer(_ChatPipeline[OptionsCoT]):
     """Runs chat middleware around each call. This version can't: it refuses middleware.
 
     Args:
@@ -353,7 +356,7 @@ class ChatMiddlewareLayer(_ChatPipeline[OptionsT]):
         return super()._respond(call)
 
 
-class ChatTelemetryLayer(_ChatPipeline[OptionsT]):
+class ChatTelemetryLayer(_ChatPipeline[OptionsCoT]):
     """Records each call as a span. This version records nothing, which costs nothing.
 
     Args:

@@ -39,10 +39,10 @@ class _Context:
     def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """Follow a reference into the document itself."""
         reference = schema.get("$ref")
-        if not isinstance(reference, str) or not reference.startswith("#/"):
+        if not isinstance(reference, str) or not reference.startswith("#"):
             return schema
         found: Any = self.root
-        for part in reference[2:].split("/"):
+        for part in filter(None, reference[1:].split("/")):
             found = found.get(part, {}) if isinstance(found, Mapping) else {}
         return found if isinstance(found, Mapping) else {}
 
@@ -64,7 +64,8 @@ def _value(schema: Mapping[str, Any], context: _Context, depth: int) -> Any:
 
 def _by_type(schema: Mapping[str, Any], context: _Context, depth: int) -> Any:
     kind = schema.get("type", "object" if "properties" in schema else "string")
-    kind = kind[0] if isinstance(kind, list) and kind else kind
+    if isinstance(kind, list):
+        kind = next(iter(kind), "string")
     if kind == "object":
         properties = schema.get("properties", {})
         return {name: _value(inner, context, depth + 1) for name, inner in properties.items()}

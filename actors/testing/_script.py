@@ -124,10 +124,11 @@ def _as_messages(reply: Any) -> Sequence[Message]:
 def _of_response(
     messages: Sequence[Message], reply: Any, make: Callable[..., Any]
 ) -> Iterator[Any]:
-    for before, message in zip([None, *messages], messages, strict=False):
+    for index, message in enumerate(messages):
         # Only neighbours of one role need an id, to stay two; made up, it is unique, because
         # agents in a workflow know messages by it.
-        apart = before is not None and before.role == message.role
+        neighbours = [*messages[max(index - 1, 0) : index], *messages[index + 1 : index + 2]]
+        apart = any(other.role == message.role for other in neighbours)
         yield make(
             contents=message.contents,
             role=message.role,
