@@ -81,7 +81,7 @@ async def run_server(
     with without_group():
         async with trio.open_nursery() as nursery:
             try:
-                process = await nursery.start(_launch(options))
+                process = await nursery.start(_launch(options, life.stop))
             except OSError as error:
                 life.end = f"could not be started ({error})"
             else:
@@ -92,8 +92,10 @@ async def run_server(
     return life.epitaph()
 
 
-def _launch(options: ServerOptions) -> Callable[..., Awaitable[object]]:
-    """Return what a nursery starts as the process, and cancels to stop it."""
+def _launch(
+    options: ServerOptions, stop: Callable[[trio.Process], Awaitable[object]]
+) -> Callable[..., Awaitable[object]]:
+    """Return what a nursery starts as the process, and cancels to *stop* it."""
     group: dict[str, Any] = {"process_group": 0}
     if sys.platform == "win32":
         group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -104,19 +106,9 @@ def _launch(options: ServerOptions) -> Callable[..., Awaitable[object]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         check=False,
-        deliver_cancel=partial(_stop, budget=options.stop_budget),
+        deliver_cancel=stop,
         **group,
     )
-
-
-async def _stop(process: trio.Process, *, budget: float) -> None:
-    """Ask, then insist. trio cancels this as soon as the process is gone."""
-    assert process.stdin is not None
-    await process.stdin.aclose()
-    await trio.sleep(budget)
-    process.terminate()
-    await trio.sleep(_TERMINATE_BUDGET)
-    process.kill()
 
 
 class _Life:
@@ -124,6 +116,7 @@ class _Life:
 
     def __init__(self, options: ServerOptions, on_ready: Callable[[str, int], None]) -> None:
         self.end = ""
+        self._is_ready = False
         self._options = options
         self._on_ready = on_ready
         self._returncode: int | None = None
@@ -144,8 +137,20 @@ class _Life:
                     f"was not ready within {self._options.start_budget:g} s, and was stopped"
                 )
             elif url is not None:
+                self._is_ready = True
                 self._on_ready(url, process.pid)
                 await self._note_end(process, "died")
+
+    async def stop(self, process: trio.Process) -> None:
+        """Ask, then insist. trio cancels this as soon as the process is gone."""
+        assert process.stdin is not None
+        await process.stdin.aclose()
+        # While it loads the model it doesn't listen to us, and has nothing to lose.
+        if self._is_ready:
+            await trio.sleep(self._options.stop_budget)
+        process.terminate()
+        await trio.sleep(_TERMINATE_BUDGET)
+        process.kill()
 
     async def _note_end(self, process: trio.Process, end: str) -> None:
         self._returncode = await process.wait()

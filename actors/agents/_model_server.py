@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         server = xllamacpp.Server(_parameters(xllamacpp.CommonParams(), options))
     except RuntimeError as error:
         return _complain(f"{options.gguf} can't be served: {error}")
-    os.write(ready, json.dumps({"url": server.listening_address}).encode() + b"\n")
+    # Nobody to hear it: then standard input has ended as well.
+    with suppress(BrokenPipeError):
+        os.write(ready, json.dumps({"url": server.listening_address}).encode() + b"\n")
     _wait_for_end_of_input()
     return 0
 

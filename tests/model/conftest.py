@@ -108,8 +108,9 @@ def processes_with(argument: Path) -> list[str]:
     return [line for line in listing.stdout.splitlines() if str(argument) in line]
 
 
-def is_alive(pid: int) -> bool:
+def is_alive(pid: int | None) -> bool:
     """Say whether there is a process *pid*."""
+    assert pid is not None, "the server was just being restarted"
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
