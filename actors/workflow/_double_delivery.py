@@ -8,7 +8,7 @@ executor itself is a loop, not a second way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from actors.workflow._edges import EdgeGroup, FanInEdgeGroup
@@ -39,24 +39,18 @@ def _ways_in(edge_groups: Iterable[EdgeGroup]) -> _WaysIn:
     return found
 
 
-def _fork_above(name: str, ways: Iterable[tuple[str, ...]], ways_in: _WaysIn) -> str | None:
-    seen: set[str] = set()
-    for way in ways:
-        above = _above(way, name, ways_in)
-        common = next((each for each in above if each in seen), None)
-        if common is not None:
-            return common
-        seen.update(above)
+def _fork_above(name: str, ways: Sequence[tuple[str, ...]], ways_in: _WaysIn) -> str | None:
+    """Return the nearest executor from which two of the *ways* to *name* start."""
+    if len(ways) == 1:
+        return None
+    walked: dict[str, int] = {}
+    # All ways are walked upwards at once, so that the walk ends where the first two meet.
+    to_do = [(each, index) for index, way in enumerate(ways) for each in way]
+    for each, index in to_do:
+        if each in walked or each == name:
+            if walked.get(each, index) != index:
+                return each
+            continue
+        walked[each] = index
+        to_do.extend((above, index) for way in ways_in.get(each, ()) for above in way)
     return None
-
-
-def _above(sources: Iterable[str], name: str, ways_in: _WaysIn) -> dict[str, None]:
-    """Return *sources* and all who reach them without passing *name*, nearest first."""
-    found = dict.fromkeys(each for each in sources if each != name)
-    to_do = list(found)
-    for each in to_do:
-        for source in (source for way in ways_in.get(each, ()) for source in way):
-            if source != name and source not in found:
-                found[source] = None
-                to_do.append(source)
-    return found

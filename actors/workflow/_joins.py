@@ -23,11 +23,17 @@ class Join:
         sources: the senders, in the order that the target gets their items in.
         target: the receiver.
         policy: when it fires: ``all`` when every source has sent an item.
+        expected: the sources again, for looking up.
     """
 
     sources: tuple[str, ...]
     target: str
     policy: Literal["all"] = "all"
+    expected: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
+
+    @expected.default
+    def _expected(self) -> frozenset[str]:
+        return frozenset(self.sources)
 
 
 class JoinBuffer:
@@ -60,7 +66,7 @@ class JoinBuffer:
         if source in self._first:
             self._surplus.setdefault(source, deque()).append(item)
             return self.is_complete
-        if source not in self.join.sources:
+        if source not in self.join.expected:
             raise ValueError(f"{source!r} is no source of the join at {self.join.target!r}")
         self._first[source] = item
         return self.is_complete

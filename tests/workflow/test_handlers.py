@@ -142,6 +142,8 @@ def test_a_string_that_names_nothing_is_a_name_error_that_helps() -> None:
         handler(input="Missing")(handle)
     with pytest.raises(NameError, match="can't be resolved"):
         handler(input="int or")(handle)
+    with pytest.raises(ValueError, match="no type that values"):
+        handler(input="int[5]")(handle)
 
 
 def test_types_in_the_decorator_need_the_input_among_them() -> None:

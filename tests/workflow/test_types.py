@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import (
     Annotated,
@@ -91,6 +92,7 @@ class Person:
         (FrozenList([1]), list[int]),
         (Log([1]), list[int]),
         ([1], list),
+        ([1], typing.List),  # noqa: UP006  (people still write it)
         ({1}, set[int]),
         (frozenset({1}), frozenset[int]),
         ((1, 2, 3), tuple[int, ...]),
