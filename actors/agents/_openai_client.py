@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
@@ -112,6 +111,7 @@ class OpenAIChatCompletionClient(
         self._style = MessageStyle(reasoning_replay, empty_content)
         self._given_client = async_client
         self._client: AsyncOpenAI | None = None
+        self._making = trio.Lock()
         self._base_url = base_url or settings.find("OPENAI_BASE_URL")
         if async_client is not None:
             self._base_url = str(async_client.base_url)
@@ -177,15 +177,15 @@ class OpenAIChatCompletionClient(
         )
 
     async def _sdk(self) -> AsyncOpenAI:
-        if self._client is None and "openai" not in sys.modules:
-            # It takes most of a second, in which no other task would run.
-            await trio.to_thread.run_sync(_import_sdk)
-        else:
+        if self._client is not None:
             await trio.lowlevel.checkpoint()
-        # Asked again, because another task may have made one in the meantime.
-        if self._client is None:
-            self._client = self._make()
-        return self._client
+            return self._client
+        # In a thread: loading the SDK and its certificates takes most of a second, in which no
+        # other task would run. One at a time, because one client is enough.
+        async with self._making:
+            if self._client is None:
+                self._client = await trio.to_thread.run_sync(self._make)
+            return self._client
 
 
 class _Call:
@@ -327,10 +327,6 @@ class _Response:
         except Exception as error:
             if not is_transport_error(error):
                 raise
-
-
-def _import_sdk() -> None:
-    import openai  # noqa: F401 - for its effect on sys.modules
 
 
 def _make_client(**settings: Any) -> AsyncOpenAI:

@@ -41,6 +41,8 @@ class FakeOpenAI:
     """Every request, in order."""
     disconnects: int = 0
     """How many clients left before their answer was complete."""
+    pieces_sent: int = 0
+    """How many pieces of answers have gone out."""
     connections: int = 0
     """How many connections were ever opened."""
     _open: set[trio.SocketStream] = attrs.field(factory=set, init=False)
@@ -114,7 +116,7 @@ class FakeOpenAI:
 
             async def act() -> None:
                 try:
-                    outcome.append(await _act(stream, steps))
+                    outcome.append(await self._act(stream, steps))
                 except trio.BrokenResourceError:
                     await trio.lowlevel.checkpoint()  # the client left while we were sending
                 nursery.cancel_scope.cancel()
@@ -129,6 +131,25 @@ class FakeOpenAI:
             self.disconnects += 1
             self._notify()
         return outcome == [True]
+
+    async def _act(self, stream: trio.SocketStream, steps: Sequence[Step]) -> bool:
+        """Do the steps; give whether they left the connection good for another request."""
+        chunked = False
+        for step in steps:
+            match step:
+                case Send():
+                    chunked = chunked or _is_chunked_head(step)
+                    await stream.send_all(_bytes(step, chunked=chunked))
+                    self.pieces_sent += 1
+                case Pause(seconds):
+                    await trio.sleep(seconds)
+                case Stall():
+                    await trio.sleep_forever()
+                case Close():
+                    await trio.lowlevel.checkpoint()
+                    return False
+        await stream.send_all(b"0\r\n\r\n" if chunked else b"")
+        return True
 
 
 @asynccontextmanager
@@ -151,25 +172,6 @@ async def open_fake_openai(
             yield server
         finally:
             nursery.cancel_scope.cancel()
-
-
-async def _act(stream: trio.SocketStream, steps: Sequence[Step]) -> bool:
-    """Do the steps; give whether they left the connection good for another request."""
-    chunked = False
-    for step in steps:
-        match step:
-            case Send():
-                chunked = chunked or _is_chunked_head(step)
-                await stream.send_all(_bytes(step, chunked=chunked))
-            case Pause(seconds):
-                await trio.sleep(seconds)
-            case Stall():
-                await trio.sleep_forever()
-            case Close():
-                await trio.lowlevel.checkpoint()
-                return False
-    await stream.send_all(b"0\r\n\r\n" if chunked else b"")
-    return True
 
 
 def _is_chunked_head(step: Send) -> bool:

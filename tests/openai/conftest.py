@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import openai
 import pytest
 
 from actors.agents._openai_client import OpenAIChatCompletionClient
@@ -13,6 +15,8 @@ from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
 from protocols._responses import ChatResponse
 
 Ask = Callable[..., Any]
+# Loading certificates takes longer than a whole test does, and nothing here is encrypted.
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 AT_ONCE = RetryPolicy(max_retries=2, base=0)
 
 
@@ -25,8 +29,12 @@ async def server() -> AsyncIterator[FakeOpenAI]:
 @pytest.fixture
 async def client(server: FakeOpenAI) -> AsyncIterator[OpenAIChatCompletionClient]:
     async with OpenAIChatCompletionClient(
-        "m", api_key="secret-key", base_url=server.base_url, retry=AT_ONCE, timeout=0.3
+        "m", api_key="secret-key", base_url=server.base_url, retry=AT_ONCE, timeout=10
     ) as made:
+        make = made._make
+        made._make = lambda: make(  # type: ignore[call-arg]  # a partial
+            http_client=openai.DefaultAsyncHttpxClient(verify=NO_CERTIFICATES)
+        )
         yield made
 
 
@@ -34,10 +42,13 @@ async def client(server: FakeOpenAI) -> AsyncIterator[OpenAIChatCompletionClient
 def ask(request: pytest.FixtureRequest, client: OpenAIChatCompletionClient) -> Ask:
     """Ask the endpoint in one of the two ways, and give the final response."""
 
-    async def asked(text: str = "hi", **options: Any) -> ChatResponse[Any]:
+    async def asked(
+        text: str = "hi", *, timeout: float | None = None, **options: Any
+    ) -> ChatResponse[Any]:
+        kwargs = {"timeout": timeout}
         if request.param:
-            stream = client.get_response(text, stream=True, options=options)
+            stream = client.get_response(text, stream=True, options=options, client_kwargs=kwargs)
             return await stream.get_final_response()
-        return await client.get_response(text, options=options)
+        return await client.get_response(text, options=options, client_kwargs=kwargs)
 
     return asked
