@@ -1,0 +1,14 @@
+"""All rows, in the order of the table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bench import agents, ask, fan, imports, mailbox, memory, spawn, streaming, superstep
+from bench._registry import Row
+
+ROWS: Final[tuple[Row, ...]] = tuple(
+    row
+    for question in (mailbox, ask, spawn, memory, superstep, fan, agents, streaming, imports)
+    for row in question.ROWS
+)

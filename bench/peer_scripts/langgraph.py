@@ -1,0 +1,72 @@
+# mypy: disable-error-code="import-not-found, misc, untyped-decorator"
+# langgraph is in an environment of its own, so to mypy all of it is Any.
+"""LangGraph: a state graph with a node for each executor."""
+
+from __future__ import annotations
+
+import asyncio  # noqa: TID251  (the peer is an asyncio library)
+import operator
+from typing import Annotated, Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+
+from bench._meter import Meter
+
+
+class Number(TypedDict):
+    n: int
+
+
+class Branches(TypedDict):
+    n: int
+    found: Annotated[list[int], operator.add]
+    total: int
+
+
+def chain(meter: Meter, length: int) -> None:
+    async def add(state: Number) -> dict[str, int]:
+        return {"n": state["n"] + 1}
+
+    graph = StateGraph(Number)
+    names = [f"e{i}" for i in range(length)]
+    for name in names:
+        graph.add_node(name, add)
+    for source, target in zip([START, *names], [*names, END], strict=True):
+        graph.add_edge(source, target)
+    compiled = graph.compile()
+    options = {"recursion_limit": length + 5}
+
+    async def main() -> None:
+        for _ in meter.laps(max(2, 500 // length), units=length):
+            assert (await compiled.ainvoke({"n": 0}, options))["n"] == length
+
+    asyncio.run(main())
+
+
+def fan(meter: Meter, width: int) -> None:
+    async def source(state: Branches) -> dict[str, Any]:
+        return {"n": state["n"] + 1}
+
+    async def branch(state: Branches) -> dict[str, Any]:
+        return {"found": [state["n"] + 1]}
+
+    async def count(state: Branches) -> dict[str, Any]:
+        return {"total": len(state["found"])}
+
+    graph = StateGraph(Branches)
+    graph.add_node("source", source)
+    graph.add_node("count", count)
+    names = [f"b{i}" for i in range(width)]
+    for name in names:
+        graph.add_node(name, branch)
+        graph.add_edge("source", name)
+    graph.add_edge(START, "source")
+    graph.add_edge(names, "count")
+    graph.add_edge("count", END)
+    compiled = graph.compile()
+
+    async def main() -> None:
+        for _ in meter.laps(5, units=width):
+            assert (await compiled.ainvoke({"n": 0, "found": []}))["total"] == width
+
+    asyncio.run(main())

@@ -1,0 +1,121 @@
+# mypy: disable-error-code="import-not-found, misc, untyped-decorator"
+# agent-framework is in an environment of its own, so to mypy all of it is Any.
+"""Microsoft Agent Framework: the same graphs, with the same names."""
+
+from __future__ import annotations
+
+import asyncio  # noqa: TID251  (the peer is an asyncio library)
+from collections.abc import AsyncIterator
+from typing import Any
+
+from agent_framework import (
+    AgentExecutor,
+    AgentResponse,
+    AgentResponseUpdate,
+    BaseAgent,
+    Content,
+    Message,
+    WorkflowBuilder,
+    WorkflowContext,
+    executor,
+)
+
+from bench._meter import Meter
+
+
+def _adding(name: str) -> Any:
+    @executor(id=name)
+    async def add(message: int, ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(message + 1)
+
+    return add
+
+
+def _yielding(name: str) -> Any:
+    @executor(id=name)
+    async def finish(message: int, ctx: WorkflowContext[int, int]) -> None:
+        await ctx.yield_output(message + 1)
+
+    return finish
+
+
+@executor(id="count")
+async def count(messages: list[int], ctx: WorkflowContext[int, int]) -> None:
+    await ctx.yield_output(len(messages))
+
+
+def _repeat(meter: Meter, workflow: Any, laps: int, units: int, expected: int) -> None:
+    async def main() -> None:
+        for _ in meter.laps(laps, units):
+            assert (await workflow.run(0)).get_outputs() == [expected]
+
+    asyncio.run(main())
+
+
+def chain(meter: Meter, length: int) -> None:
+    links = [*(_adding(f"e{i}") for i in range(length - 1)), _yielding("last")]
+    builder = WorkflowBuilder(start_executor=links[0], max_iterations=length + 5)
+    workflow = builder.add_chain(links).build()
+    _repeat(meter, workflow, max(2, 500 // length), length, length)
+
+
+def fan(meter: Meter, width: int) -> None:
+    source, branches = _adding("source"), [_adding(f"b{i}") for i in range(width)]
+    builder = WorkflowBuilder(start_executor=source)
+    builder.add_fan_out_edges(source, branches).add_fan_in_edges(branches, count)
+    _repeat(meter, builder.build(), 5, width, width)
+
+
+class Instant(BaseAgent):
+    def __init__(self, name: str, updates: int = 1, *, waits: bool = False) -> None:
+        super().__init__(name=name)
+        self.updates = updates
+        self.waits = waits
+
+    def run(self, messages: Any = None, *, stream: bool = False, **kwargs: Any) -> Any:  # noqa: ARG002
+        return self._updates() if stream else self._answer()
+
+    async def _answer(self) -> Any:
+        return AgentResponse(messages=[Message(role="assistant", contents=[_text("ok")])])
+
+    async def _updates(self) -> AsyncIterator[Any]:
+        for _ in range(self.updates):
+            if self.waits:
+                await asyncio.sleep(0)
+            yield AgentResponseUpdate(contents=[_text("t")], role="assistant")
+
+
+def _text(text: str) -> Any:
+    return Content.from_text(text=text)
+
+
+def _workflow_of(*agents: Instant) -> Any:
+    links = [AgentExecutor(agent, id=agent.name) for agent in agents]
+    builder = WorkflowBuilder(start_executor=links[0], max_iterations=len(links) + 5)
+    if len(links) > 1:
+        builder.add_chain(links)
+    return builder.build()
+
+
+def agents(meter: Meter, length: int) -> None:
+    workflow = _workflow_of(*(Instant(f"a{i}") for i in range(length)))
+
+    async def main() -> None:
+        for _ in meter.laps(max(1, 50 // length), units=1):
+            result = await workflow.run("hi")
+            assert len(result.get_outputs()) == length
+
+    asyncio.run(main())
+
+
+def stream(meter: Meter, updates: int, waits: int) -> None:
+    workflow = _workflow_of(Instant("agent", updates, waits=bool(waits)))
+
+    async def main() -> None:
+        for _ in meter.laps(5, units=updates):
+            outputs = 0
+            async for event in workflow.run("hi", stream=True):
+                outputs += event.type == "output"
+            assert outputs == updates
+
+    asyncio.run(main())
