@@ -176,6 +176,11 @@ class Dispatcher:
                     await self._look(worker, task.context)
                 if spare and not self.ready and len(self._parked) >= MAX_PARKED:
                     break
+        except BaseException:
+            # We are being ended from outside. Another worker would start the interrupted turn
+            # again, be interrupted at its first wait, and so on for ever.
+            self.closed = True
+            raise
         finally:
             self.lookers -= 1
             del self.workers[task]
