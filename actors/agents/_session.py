@@ -105,6 +105,12 @@ class AgentSession:
         self.state.update(state)
         if base is None or base.service_session_id != other.service_session_id:
             self.service_session_id = other.service_session_id
+        other._base = None
+
+    @property
+    def is_working_copy(self) -> bool:
+        """Whether this is a copy whose changes were not adopted yet."""
+        return self._base is not None
 
     def held_messages(self) -> list[Message]:
         """Give the messages that history providers keep here and give to the model again."""

@@ -199,7 +199,11 @@ class AgentExecutor(Executor):
 
     def _session_for_turn(self, state: AgentExecutorState) -> tuple[Any, Sequence[Message]]:
         """Give a session that this turn may change, and the messages that its agent has."""
-        session = state.session if self._session is None else self._session
+        session = state.session
+        # Of a session that was given the executor has a copy only while it is on its way home:
+        # when it takes two messages in one round.
+        if self._session is not None and not getattr(session, "is_working_copy", False):
+            session = self._session
         if session is None:
             return self.agent.create_session(), ()
         if hasattr(session, "working_copy"):

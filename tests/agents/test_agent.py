@@ -207,6 +207,12 @@ async def test_tools_of_one_name_are_refused_and_the_same_one_twice_is_one() -> 
     assert len(client.seen[1].options["tools"]) == 5
 
 
+async def test_a_choice_of_tools_that_somebody_made_stays_without_tools() -> None:
+    client: ScriptedChatClient[Any] = ScriptedChatClient("a")
+    await Agent(client).run("hi", options={"tool_choice": "none"})
+    assert client.seen[0].options["tool_choice"] == "none"
+
+
 async def test_arguments_for_tools_never_reach_the_model() -> None:
     """OP5."""
     seen: dict[str, Any] = {}

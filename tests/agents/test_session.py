@@ -213,8 +213,10 @@ def test_a_working_copy_leaves_the_original_byte_equal() -> None:
     work.service_session_id = "conv"
     assert as_bytes(session) == before
     changed = as_bytes(work)
+    assert (session.is_working_copy, work.is_working_copy) == (False, True)
     session.adopt(work)
     assert as_bytes(session) == changed
+    assert not work.is_working_copy
 
 
 def test_a_working_copy_shares_what_cannot_change() -> None:
@@ -273,6 +275,19 @@ def test_two_copies_that_come_home_keep_what_either_has_changed() -> None:
         "mine": {"x": 1},
     }
     assert session.service_session_id == "conv"
+
+
+def test_a_copy_of_a_copy_comes_home_after_it() -> None:
+    """An executor that takes two messages in one round commits both at its end."""
+    a, b = Message("user", ["a"]), Message("user", ["b"])
+    session = AgentSession()
+    one = session.working_copy()
+    one.state["h"] = {"messages": Log([a])}
+    two = one.working_copy()
+    two.state["h"]["messages"] += [b]
+    session.adopt(one)
+    session.adopt(two)
+    assert session.state == {"h": {"messages": [a, b]}}
 
 
 def test_a_history_that_was_replaced_wins_over_one_that_grew() -> None:
