@@ -238,9 +238,15 @@ class Dispatcher:
         worker.turns = 0
         worker.task.context = cell.context
         try:
-            return await drive(coro, trap), None
+            value = await drive(coro, trap)
+            if not worker.interrupted and _is_cancelled():
+                # The turn swallowed the cancellation of whoever runs us. It is not for a
+                # handler to decide that a run goes on: it counts as interrupted.
+                await checkpoint()
         except BaseException as exc:  # noqa: BLE001  (every outcome of a turn is captured)
             return None, exc
+        else:
+            return value, None
         finally:
             worker.task.context = home
             self.lookers += 1

@@ -40,7 +40,10 @@ async def run_inline(
     try:
         async with trio.open_nursery() as nursery:
             dispatcher.nursery = nursery
+            # What becomes ready in start is for the caller's task, which is about to look.
+            dispatcher.lookers += 1
             start(nursery)
+            dispatcher.lookers -= 1
             await dispatcher.work()
             # Only waiting turns of a run that is over can be left here.
             nursery.cancel_scope.cancel()

@@ -7,9 +7,12 @@ backoff with jitter. The clock, the random number and the doing stay with the ca
 from __future__ import annotations
 
 import enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Restart(enum.Enum):
@@ -46,6 +49,10 @@ class Backoff:
         return wait * (1 + self.jitter * chance)
 
 
+def _as_tuple(types: Iterable[type[BaseException]]) -> tuple[type[BaseException], ...]:
+    return tuple(types)
+
+
 @attrs.frozen
 class Supervision:
     """How a group of children, or a workflow, is kept alive.
@@ -70,7 +77,9 @@ class Supervision:
     max_restarts: int = attrs.field(default=3, validator=attrs.validators.ge(0))
     period: float = attrs.field(default=5.0, validator=attrs.validators.gt(0))
     backoff: Backoff = attrs.field(factory=Backoff)
-    retry_on: tuple[type[BaseException], ...] = attrs.field(default=(Exception,), converter=tuple)
+    retry_on: tuple[type[BaseException], ...] = attrs.field(
+        default=(Exception,), converter=_as_tuple
+    )
     budget: str = attrs.field(
         default="supervisor", validator=attrs.validators.in_(("supervisor", "child"))
     )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
+from actors.workflow._deliveries import Request
+from actors.workflow._executor import Executor
+
 if TYPE_CHECKING:
-    from actors.workflow._context import Request
-    from actors.workflow._executor import Executor
     from actors.workflow._graph import Graph
     from actors.workflow._run import Run
 
 # (target, source, message, the request that it answers)
-Beginning = tuple[str, str, Any, "Request | None"]
+Beginning: TypeAlias = tuple[str, str, Any, Request | None]
 
 
 @attrs.define(eq=False)

@@ -60,7 +60,7 @@ class ExecutorCell:
     def rolls_back_by_hooks(self) -> bool:
         """Whether a failed turn is undone by giving the executor its last snapshot back."""
         return (
-            self.run.supervision_of(self.name) is not None
+            self.run.supervision is not None
             and self.executor.state is None
             and has_snapshots(self.executor)
         )
@@ -126,7 +126,9 @@ class ExecutorCell:
             return found.function(self.executor, message, ctx)
         return self._careful(ctx, lambda: found.function(self.executor, message, ctx))
 
-    async def _careful(self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    async def _careful(
+        self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]
+    ) -> None:
         """A turn with something to await around the handler: snapshots, conditions."""
         if self.rolls_back_by_hooks:
             await self._roll_back(ctx)

@@ -12,30 +12,18 @@ import msgspec
 
 from actors._core._errors import TurnOverError
 from actors.workflow._context_api import WorkflowContext
+from actors.workflow._deliveries import Delivery, Request
 from protocols._events import WorkflowEvent, WorkflowEventSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from actors.workflow._cell import ExecutorCell
-    from actors.workflow._deliveries import Delivery
 
 RESERVED: Final = frozenset(
     {"started", "status", "failed", "output", "intermediate", "request_info"}
 )
 EXECUTOR: Final = WorkflowEventSource.EXECUTOR
-
-
-class Request:
-    """A question to the world outside, as it was asked."""
-
-    __slots__ = ("data", "id", "response_type", "source")
-
-    def __init__(self, id_: str, source: str, data: Any, response_type: Any) -> None:
-        self.id = id_
-        self.source = source
-        self.data = data
-        self.response_type = response_type
 
 
 class TurnContext(WorkflowContext[Any, Any]):
@@ -56,9 +44,9 @@ class TurnContext(WorkflowContext[Any, Any]):
         "writes",
     )
 
-    # A slot is what the engine needs; the base declares a property, for the reader.
-    state: Any  # type: ignore[assignment]
-    attempt: int  # type: ignore[assignment]
+    # Slots, where the base declares properties for the reader.
+    state: Any
+    attempt: int
 
     def __init__(self, cell: ExecutorCell, delivery: Delivery, attempt: int) -> None:
         self.cell = cell
@@ -97,9 +85,7 @@ class TurnContext(WorkflowContext[Any, Any]):
             return
         seq, target = self.delivery.seq, self.delivery.target
         # By position: this is made once per token.
-        event = WorkflowEvent(
-            kind, output, EXECUTOR, None, None, target, None, seq, self.attempt
-        )
+        event = WorkflowEvent(kind, output, EXECUTOR, None, None, target, None, seq, self.attempt)
         if run.emit(event):
             await run.room()
 
@@ -129,7 +115,8 @@ class TurnContext(WorkflowContext[Any, Any]):
         """See `WorkflowContext.get_state`."""
         if self.writes is not None and key in self.writes:
             return self.writes[key]
-        return self.cell.run.schedule.read(self.delivery.target, key, default)
+        run = self.cell.run
+        return run.schedule.read(run, self.delivery.target, key, default)
 
     def set_state(self, key: str, value: Any) -> None:
         """See `WorkflowContext.set_state`."""

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from actors.workflow._context import Request
+
+class Request:
+    """A question to the world outside, as it was asked."""
+
+    __slots__ = ("data", "id", "response_type", "source")
+
+    def __init__(self, id_: str, source: str, data: Any, response_type: Any) -> None:
+        self.id = id_
+        self.source = source
+        self.data = data
+        self.response_type = response_type
 
 
 class Delivery(NamedTuple):

@@ -21,9 +21,7 @@ class Leftovers:
     def __init__(self) -> None:
         self._found: list[Undelivered] = []
 
-    def add_message(
-        self, graph: Graph, source: str, message: Any, target_id: str | None
-    ) -> None:
+    def add_message(self, graph: Graph, source: str, message: Any, target_id: str | None) -> None:
         """Note a message that nobody gets, unless that is what the graph means.
 
         It does mean it if the sender has no edges at all (the end of a chain), or if a

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from actors.workflow._carry import Beginning
-    from actors.workflow._context import Request
+    from actors.workflow._deliveries import Request
     from actors.workflow._graph import Graph
 
 

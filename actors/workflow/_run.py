@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from actors._core._feed import Feed
     from actors._core._supervision import Supervision
     from actors.workflow._carry import Carry
-    from actors.workflow._context import Request, TurnContext
+    from actors.workflow._context import TurnContext
+    from actors.workflow._deliveries import Request
     from actors.workflow._graph import Graph
     from actors.workflow._kwargs import RunKwargs
     from actors.workflow._settings import Settings
@@ -93,7 +94,7 @@ class Run:
         self.shared = carry.shared
         self.requests = carry.requests
         self.joins = [JoinBuffer(join, carry.joins.get(n)) for n, join in enumerate(graph.joins)]
-        self.schedule = Superstep(self, carry.rounds)
+        self.schedule = Superstep(carry.rounds, settings.max_iterations)
         self.open: dict[int, Delivery] = {}
         self.attempts: dict[int, int] = {}
         self.status = State.IN_PROGRESS
@@ -145,7 +146,7 @@ class Run:
         try:
             self._check_input()
             news = News()
-            self.schedule.start(news)
+            self.schedule.start(self, news)
             for target, source, message, request in self.carry.beginning:
                 self._deliver(target, (source,), message, news, request)
             self.settle(news)
@@ -177,6 +178,8 @@ class Run:
             self.carry.update(self)
         self._cells.clear()
         self._on_end(self)
+        # The error's traceback leads here: kept, it would keep the run alive.
+        self.error = None
         # A real error is never hidden by a cancellation.
         if (raised := error or passing) is not None:
             try:
@@ -263,7 +266,7 @@ class Run:
                 )
             )
             effects = Effects(executor_id, ctx.sent, ctx.chosen, ctx.writes)
-            self.schedule.committed(seq, effects, news)
+            self.schedule.committed(self, seq, effects, news)
             self.settle(news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
             self.fail(exc)
@@ -326,7 +329,7 @@ class Run:
         )
 
     def _retry(self, ctx: TurnContext, error: Exception) -> bool:
-        supervision = self.supervision_of(ctx.delivery.target)
+        supervision = self.supervision
         if supervision is None or isinstance(error, EdgeConditionError):
             self.fail(error)
             return True
@@ -349,8 +352,9 @@ class Run:
         await trio.sleep(delay)
         self.dispatcher.schedule(cell)
 
-    def supervision_of(self, executor_id: str) -> Supervision | None:
-        """Return how failures of an executor are dealt with; None: they fail the run."""
+    @property
+    def supervision(self) -> Supervision | None:
+        """How failed turns are dealt with; None: the first fails the run."""
         return self.settings.supervision
 
     def kwargs_of(

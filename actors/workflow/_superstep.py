@@ -19,38 +19,37 @@ FRAMEWORK: Final = WorkflowEventSource.FRAMEWORK
 
 
 class Superstep:
-    """Rounds over the actors of one run.
+    """Rounds over the actors of one run, which it is given and doesn't keep: no cycles.
 
     Args:
         number: rounds that earlier runs of the same state have completed.
+        max_iterations: rounds that this one may take.
     """
 
-    def __init__(self, run: Run, number: int) -> None:
-        self._run = run
+    def __init__(self, number: int, max_iterations: int) -> None:
         self.number = number
         # Waiting people don't use up max_iterations: it is counted from where this run began.
-        self._limit = number + run.settings.max_iterations
+        self._limit = number + max_iterations
         self._effects: dict[int, Effects] = {}
         self._own: dict[str, dict[str, Any]] = {}
 
-    def read(self, reader: str, key: str, default: Any) -> Any:
+    def read(self, run: Run, reader: str, key: str, default: Any) -> Any:
         """Return what *reader* sees under *key*: its own writes of the round, else the committed."""
         own = self._own.get(reader)
-        return own[key] if own and key in own else self._run.shared.get(key, default)
+        return own[key] if own and key in own else run.shared.get(key, default)
 
-    def start(self, news: News) -> None:
+    def start(self, run: Run, news: News) -> None:
         """Begin a round, if it may."""
         if self.number >= self._limit:
             raise WorkflowConvergenceException(
-                f"workflow {self._run.settings.name!r} was not done after "
-                f"{self._run.settings.max_iterations} supersteps; is there a loop without an "
+                f"workflow {run.settings.name!r} was not done after "
+                f"{run.settings.max_iterations} supersteps; is there a loop without an "
                 "end? Otherwise allow more with WorkflowBuilder(max_iterations=…)"
             )
         news.events.append(self._event("superstep_started", self.number + 1))
 
-    def committed(self, seq: int, effects: Effects, news: News) -> None:
+    def committed(self, run: Run, seq: int, effects: Effects, news: News) -> None:
         """Keep the effects of a turn; at the last one of the round apply them all."""
-        run = self._run
         self._effects[seq] = effects
         if effects.writes:
             self._own.setdefault(effects.source, {}).update(effects.writes)
@@ -62,7 +61,7 @@ class Superstep:
         self.number += 1
         news.events.append(self._event("superstep_completed", self.number))
         if run.open:
-            self.start(news)
+            self.start(run, news)
 
     def _event(self, kind: str, number: int) -> WorkflowEvent:
         return WorkflowEvent(kind, None, FRAMEWORK, None, None, None, number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from actors.workflow._carry import Carry
 from actors.workflow._kwargs import RunKwargs
@@ -195,9 +195,9 @@ class Workflow:
         """Take note of a run's end. A run that waits for people can be gone on with."""
         self._running.discard(run)
         self._status = run.status
-        if run.requests and run.error is None:
+        if run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
             self._waiting = run.carry
-        elif run.error is None and not run.was_cancelled:
+        elif run.status is WorkflowRunState.IDLE:
             self._waiting = None
 
     def _check_sharing(self) -> None:
@@ -278,4 +278,4 @@ class Workflow:
 
 
 def _listed(ids: tuple[str, ...] | None) -> list[str] | None:
-    return None if ids is None else list(cast("tuple[str, ...]", ids))
+    return None if ids is None else list(ids)

@@ -1,0 +1,89 @@
+"""Executors that many tests of runs use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import trio
+
+from actors import Executor, WorkflowContext, WorkflowRunResult, executor, handler
+
+
+@attrs.frozen
+class Seen:
+    items: tuple[Any, ...] = ()
+
+
+class Node(Executor):
+    """Remembers what it got in its frozen state, adds one, and sends it on."""
+
+    state = Seen()
+
+    @handler
+    async def number(self, message: int, ctx: WorkflowContext[int, int]) -> None:
+        ctx.state = Seen((*ctx.state.items, message))
+        await ctx.send_message(message + 1)
+        await ctx.yield_output(message)
+
+    @handler
+    async def numbers(self, message: list[int], ctx: WorkflowContext[int, int]) -> None:
+        await self.number(sum(message), ctx)
+
+
+class Gate(Executor):
+    """Waits at a gate, and says whether it was let through or cancelled."""
+
+    shareable = True
+
+    def __init__(self, id: str, gate: trio.Event, ran: list[str]) -> None:
+        super().__init__(id)
+        self.gate, self.ran = gate, ran
+
+    @handler
+    async def wait(self, message: int, ctx: WorkflowContext[int, int]) -> None:
+        self.ran.append(self.id)
+        try:
+            await self.gate.wait()
+        except trio.Cancelled:
+            self.ran.append(f"{self.id} cancelled")
+            raise
+        await ctx.send_message(message)
+        await ctx.yield_output(message)
+
+
+def sends(name: str, *messages: Any) -> Any:
+    """An executor that sends these messages for any int."""
+
+    @executor(id=name)
+    async def send(message: int, ctx: WorkflowContext[Any]) -> None:
+        for each in messages:
+            await ctx.send_message(each)
+
+    return send
+
+
+def fails(name: str, error: Exception, *, times: int = 1000) -> Any:
+    """An executor whose first turns fail."""
+    left = [times]
+
+    @executor(id=name)
+    async def fail(message: int, ctx: WorkflowContext[int, int]) -> None:
+        await ctx.yield_output(-message)
+        await ctx.send_message(-message)
+        ctx.set_state("torn", message)
+        if left[0]:
+            left[0] -= 1
+            raise error
+
+    return fail
+
+
+def story(result: WorkflowRunResult) -> list[str]:
+    """The events of a result in short: type, and executor, round or state."""
+    return [tell(event) for event in result]
+
+
+def tell(event: Any) -> str:
+    detail = event.executor_id or event.iteration or event.state
+    return event.type if detail is None else f"{event.type} {detail}"
