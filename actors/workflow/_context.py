@@ -166,7 +166,7 @@ class TurnContext(WorkflowContext[Any, Any]):
         return self.cell.run.kwargs_of(self.delivery.target)
 
     def _at_commit(self, action: Callable[[], None]) -> None:
-        """Have *action*, which must neither wait nor raise, called in the commit of this turn."""
+        """Have *action*, which must neither wait nor raise, called when this turn takes effect."""
         self._check()
         self.at_commit = self.at_commit or []
         self.at_commit.append(action)

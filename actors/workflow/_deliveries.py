@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -33,13 +34,15 @@ class Delivery(NamedTuple):
 class Effects(NamedTuple):
     """What a committed turn sent and wrote, kept until its round ends.
 
-    ``chosen`` are the targets of each message, where conditions had to be asked.
+    ``chosen`` are the targets of each message, where conditions had to be asked; ``actions``
+    is what the turn wants done then.
     """
 
     source: str
     sent: list[tuple[Any, str | None]]
     chosen: list[tuple[str, ...]] | None
     writes: dict[str, Any] | None
+    actions: list[Callable[[], None]] | None
 
 
 class News:

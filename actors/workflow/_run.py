@@ -244,8 +244,9 @@ class Run:
         news = News()
         try:
             cell.state = ctx.state
-            if ctx.attempt > 1 or ctx.at_commit or ctx.snapshot is not None:
-                self._commit_rare(ctx)
+            if ctx.attempt > 1 or ctx.snapshot is not None:
+                self.attempts.pop(seq, None)
+                cell.snapshot = ctx.snapshot
             del self.open[seq]
             if ctx.requests:
                 self._ask(ctx.requests, news)
@@ -265,17 +266,11 @@ class Run:
                     ctx.attempt,
                 )
             )
-            effects = Effects(executor_id, ctx.sent, ctx.chosen, ctx.writes)
+            effects = Effects(executor_id, ctx.sent, ctx.chosen, ctx.writes, ctx.at_commit)
             self.schedule.committed(self, seq, effects, news)
             self.settle(news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
             self.fail(exc)
-
-    def _commit_rare(self, ctx: TurnContext) -> None:
-        self.attempts.pop(ctx.delivery.seq, None)
-        ctx.cell.snapshot = ctx.snapshot
-        for action in ctx.at_commit or ():
-            action()
 
     def settle(self, news: News) -> None:
         """Publish what a commit brought, now that it is safe."""
@@ -396,6 +391,8 @@ class Run:
         """Make the writes of a committed turn visible, and send its messages on."""
         if effects.writes:
             self.shared.update(effects.writes)
+        for action in effects.actions or ():
+            action()
         source, graph, chosen = effects.source, self.graph, effects.chosen
         for index, (message, target_id) in enumerate(effects.sent):
             targets = (
