@@ -64,6 +64,8 @@ def merged(current: Any, base: Any, changed: Any) -> Any:
     """
     if changed is base or _equal(changed, base):
         return current
+    if base is _MISSING:  # both have begun it: as if it had been there, empty
+        base = Log() if isinstance(changed, Log) else {}
     if isinstance(current, dict) and isinstance(base, Mapping) and isinstance(changed, Mapping):
         return _merged_mappings(current, base, changed)
     if isinstance(current, Log) and isinstance(base, Log) and isinstance(changed, Log):

@@ -277,6 +277,17 @@ def test_two_copies_that_come_home_keep_what_either_has_changed() -> None:
     assert session.service_session_id == "conv"
 
 
+def test_two_copies_may_both_begin_a_history() -> None:
+    a, b = Message("user", ["a"]), Message("user", ["b"])
+    session = AgentSession()
+    one, two = session.working_copy(), session.working_copy()
+    one.state["h"] = {"messages": Log([a]), "n": 1}
+    two.state["h"] = {"messages": Log([b]), "n": 2}
+    session.adopt(one)
+    session.adopt(two)
+    assert session.state == {"h": {"messages": [a, b], "n": 2}}
+
+
 def test_a_copy_of_a_copy_comes_home_after_it() -> None:
     """An executor that takes two messages in one round commits both at its end."""
     a, b = Message("user", ["a"]), Message("user", ["b"])

@@ -400,7 +400,6 @@ async def test_two_messages_in_one_round_are_answered_one_after_the_other() -> N
     assert [one.text for one in session.held_messages()] == ["one", "a1", "two", "a2"]
 
 
-@pytest.mark.xfail(reason="actions at the commit run before the round is safe", strict=False)
 async def test_a_turn_whose_sibling_failed_leaves_the_session_as_it_was() -> None:
     """The round is what commits: an answer that nobody else will see was never given."""
     a, b = agent("A", "a1"), agent("B", LookupError("down"), wait=trio.lowlevel.checkpoint)
