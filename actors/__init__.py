@@ -18,213 +18,146 @@ from typing import TYPE_CHECKING
 from protocols._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from actors._core._actor import (
+    from actors._core import (
         Actor as Actor,
-    )
-    from actors._core._context import (
         ActorContext as ActorContext,
-    )
-    from actors._core._errors import (
-        ActorRestartingError as ActorRestartingError,
-        ActorStoppedError as ActorStoppedError,
-        AskTimeoutError as AskTimeoutError,
-        DeadlockError as DeadlockError,
-        LeftOpenError as LeftOpenError,
-        MailboxFullError as MailboxFullError,
-        NameTakenError as NameTakenError,
-        OutboxLimitError as OutboxLimitError,
-        RemoteError as RemoteError,
-        RestartLimitError as RestartLimitError,
-        StrayCancelledError as StrayCancelledError,
-        TurnOverError as TurnOverError,
-        UnhandledMessageError as UnhandledMessageError,
-    )
-    from actors._core._happenings import (
         ActorFailed as ActorFailed,
+        ActorRef as ActorRef,
         ActorRestarted as ActorRestarted,
+        ActorRestartingError as ActorRestartingError,
         ActorStarted as ActorStarted,
         ActorStopped as ActorStopped,
-        DeadLetter as DeadLetter,
-        Missed as Missed,
-        ZombieActor as ZombieActor,
-    )
-    from actors._core._mailbox import (
+        ActorStoppedError as ActorStoppedError,
+        AskTimeoutError as AskTimeoutError,
+        Backoff as Backoff,
         Counters as Counters,
-        MailboxPolicy as MailboxPolicy,
-    )
-    from actors._core._reasons import (
         Crashed as Crashed,
+        DeadLetter as DeadLetter,
+        DeadlockError as DeadlockError,
         ExitReason as ExitReason,
         Finished as Finished,
         Killed as Killed,
+        LeftOpenError as LeftOpenError,
+        MailboxFullError as MailboxFullError,
+        MailboxPolicy as MailboxPolicy,
+        Missed as Missed,
+        NameTakenError as NameTakenError,
         NotFound as NotFound,
-        ShutDown as ShutDown,
-        Terminated as Terminated,
-    )
-    from actors._core._ref import (
-        ActorRef as ActorRef,
-    )
-    from actors._core._stream import (
+        OutboxLimitError as OutboxLimitError,
+        RemoteError as RemoteError,
         ResponseStream as ResponseStream,
-    )
-    from actors._core._supervision import (
-        Backoff as Backoff,
         Restart as Restart,
+        RestartLimitError as RestartLimitError,
+        ShutDown as ShutDown,
+        StrayCancelledError as StrayCancelledError,
         Supervision as Supervision,
-    )
-    from actors._core._system import (
         System as System,
+        Terminated as Terminated,
+        TurnOverError as TurnOverError,
+        UnhandledMessageError as UnhandledMessageError,
+        ZombieActor as ZombieActor,
         current_system as current_system,
         open_system as open_system,
     )
-    from actors.agents._agent import (
+    from actors.agents import (
         Agent as Agent,
-        RawAgent as RawAgent,
-    )
-    from actors.agents._base import (
+        AgentSession as AgentSession,
         BaseAgent as BaseAgent,
-    )
-    from actors.agents._client import (
         BaseChatClient as BaseChatClient,
         ChatMiddlewareLayer as ChatMiddlewareLayer,
         ChatTelemetryLayer as ChatTelemetryLayer,
-        FunctionInvocationLayer as FunctionInvocationLayer,
-        OptionsCoT as OptionsCoT,
-    )
-    from actors.agents._context import (
         ContextProvider as ContextProvider,
-        SessionContext as SessionContext,
-    )
-    from actors.agents._echo import (
         EchoChatClient as EchoChatClient,
-    )
-    from actors.agents._function_config import (
+        FetchProgress as FetchProgress,
         FunctionInvocationConfiguration as FunctionInvocationConfiguration,
-        normalize_function_invocation_configuration as normalize_function_invocation_configuration,
-    )
-    from actors.agents._history import (
+        FunctionInvocationLayer as FunctionInvocationLayer,
         HistoryProvider as HistoryProvider,
         InMemoryHistoryProvider as InMemoryHistoryProvider,
-    )
-    from actors.agents._local_model import (
         LocalModel as LocalModel,
-        open_local_model as open_local_model,
-    )
-    from actors.agents._openai_client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
-    )
-    from actors.agents._retry import (
+        OptionsCoT as OptionsCoT,
+        RawAgent as RawAgent,
         RetryPolicy as RetryPolicy,
-    )
-    from actors.agents._session import (
-        AgentSession as AgentSession,
-    )
-    from actors.agents._state_codec import (
+        ServiceSessionId as ServiceSessionId,
+        SessionContext as SessionContext,
+        Slot as Slot,
+        fetch_model as fetch_model,
+        model_path as model_path,
+        normalize_function_invocation_configuration as normalize_function_invocation_configuration,
+        open_local_model as open_local_model,
         register_state_type as register_state_type,
     )
-    from actors.workflow._agent_executor import (
-        AgentExecutor as AgentExecutor,
-    )
-    from actors.workflow._builder import (
-        WorkflowBuilder as WorkflowBuilder,
-    )
-    from actors.workflow._context_api import (
-        WorkflowContext as WorkflowContext,
-    )
-    from actors.workflow._edges import (
-        INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
-        Edge as Edge,
-        EdgeGroup as EdgeGroup,
-        FanInEdgeGroup as FanInEdgeGroup,
-        FanOutEdgeGroup as FanOutEdgeGroup,
-        SingleEdgeGroup as SingleEdgeGroup,
-    )
-    from actors.workflow._executor import (
-        Executor as Executor,
-        RequestInfoMixin as RequestInfoMixin,
-    )
-    from actors.workflow._function_executor import (
-        FunctionExecutor as FunctionExecutor,
-        executor as executor,
-    )
-    from actors.workflow._graph import (
-        Graph as Graph,
-    )
-    from actors.workflow._handlers import (
-        handler as handler,
-        response_handler as response_handler,
-    )
-    from actors.workflow._input import (
-        InputTypeError as InputTypeError,
-    )
-    from actors.workflow._result import (
-        Undelivered as Undelivered,
-        WorkflowRunResult as WorkflowRunResult,
-    )
-    from actors.workflow._run_stream import (
-        RunStream as RunStream,
-    )
-    from actors.workflow._settings import (
+    from actors.workflow import (
         DEFAULT_MAX_ITERATIONS as DEFAULT_MAX_ITERATIONS,
-        Settings as Settings,
-    )
-    from actors.workflow._switch import (
+        INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
+        AgentExecutor as AgentExecutor,
+        AgentExecutorState as AgentExecutorState,
         Case as Case,
         Default as Default,
+        Edge as Edge,
+        EdgeDuplicationError as EdgeDuplicationError,
+        EdgeGroup as EdgeGroup,
+        Executor as Executor,
+        FanInEdgeGroup as FanInEdgeGroup,
+        FanOutEdgeGroup as FanOutEdgeGroup,
+        FunctionExecutor as FunctionExecutor,
+        Graph as Graph,
+        GraphConnectivityError as GraphConnectivityError,
+        InputTypeError as InputTypeError,
+        RequestInfoMixin as RequestInfoMixin,
+        RunStream as RunStream,
+        Settings as Settings,
+        SingleEdgeGroup as SingleEdgeGroup,
         SwitchCaseEdgeGroup as SwitchCaseEdgeGroup,
         SwitchCaseEdgeGroupCase as SwitchCaseEdgeGroupCase,
         SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault,
-    )
-    from actors.workflow._validate import (
+        SyncWorkflowContext as SyncWorkflowContext,
+        TypeCompatibilityError as TypeCompatibilityError,
+        Undelivered as Undelivered,
+        ValidationTypeEnum as ValidationTypeEnum,
+        Workflow as Workflow,
+        WorkflowBuilder as WorkflowBuilder,
+        WorkflowContext as WorkflowContext,
+        WorkflowGraphWarning as WorkflowGraphWarning,
+        WorkflowRunResult as WorkflowRunResult,
+        WorkflowValidationError as WorkflowValidationError,
+        executor as executor,
+        handler as handler,
+        resolve_agent_id as resolve_agent_id,
+        response_handler as response_handler,
         validate_workflow_graph as validate_workflow_graph,
     )
-    from actors.workflow._validation_errors import (
-        EdgeDuplicationError as EdgeDuplicationError,
-        GraphConnectivityError as GraphConnectivityError,
-        TypeCompatibilityError as TypeCompatibilityError,
-        ValidationTypeEnum as ValidationTypeEnum,
-        WorkflowGraphWarning as WorkflowGraphWarning,
-        WorkflowValidationError as WorkflowValidationError,
-    )
-    from actors.workflow._workflow import (
-        Workflow as Workflow,
-    )
-    from protocols._agents import (
-        AgentExecutorRequest as AgentExecutorRequest,
-        AgentExecutorResponse as AgentExecutorResponse,
-        TurnToken as TurnToken,
-    )
-    from protocols._codec import (
-        Codec as Codec,
-        decode as decode,
-        default_codec as default_codec,
-        encode as encode,
-    )
-    from protocols._content import (
-        Content as Content,
-    )
-    from protocols._content_fields import (
-        Annotation as Annotation,
-        TextSpanRegion as TextSpanRegion,
-    )
-    from protocols._errors import (
+    from protocols import (
         ActorsError as ActorsError,
         AdditionItemMismatch as AdditionItemMismatch,
         AgentContentFilterException as AgentContentFilterException,
         AgentException as AgentException,
+        AgentExecutorRequest as AgentExecutorRequest,
+        AgentExecutorResponse as AgentExecutorResponse,
         AgentFrameworkException as AgentFrameworkException,
         AgentInvalidAuthException as AgentInvalidAuthException,
         AgentInvalidRequestException as AgentInvalidRequestException,
         AgentInvalidResponseException as AgentInvalidResponseException,
+        AgentResponse as AgentResponse,
+        AgentResponseUpdate as AgentResponseUpdate,
+        AgentRunInputs as AgentRunInputs,
+        Annotation as Annotation,
         ChatClientContentFilterException as ChatClientContentFilterException,
         ChatClientException as ChatClientException,
         ChatClientInvalidAuthException as ChatClientInvalidAuthException,
         ChatClientInvalidRequestException as ChatClientInvalidRequestException,
         ChatClientInvalidResponseException as ChatClientInvalidResponseException,
+        ChatOptions as ChatOptions,
+        ChatResponse as ChatResponse,
+        ChatResponseUpdate as ChatResponseUpdate,
+        Codec as Codec,
         CodecError as CodecError,
+        Content as Content,
         ContentError as ContentError,
         EdgeConditionError as EdgeConditionError,
         EdgeSelectionError as EdgeSelectionError,
+        FrozenDict as FrozenDict,
+        FrozenList as FrozenList,
         IntegrationContentFilterException as IntegrationContentFilterException,
         IntegrationException as IntegrationException,
         IntegrationInitializationError as IntegrationInitializationError,
@@ -232,6 +165,9 @@ if TYPE_CHECKING:
         IntegrationInvalidRequestException as IntegrationInvalidRequestException,
         IntegrationInvalidResponseException as IntegrationInvalidResponseException,
         LocalModelError as LocalModelError,
+        Log as Log,
+        Message as Message,
+        MessageType as MessageType,
         MiddlewareException as MiddlewareException,
         MiddlewareFailure as MiddlewareFailure,
         MiddlewareTermination as MiddlewareTermination,
@@ -246,31 +182,8 @@ if TYPE_CHECKING:
         ModelResponseError as ModelResponseError,
         ModelServerError as ModelServerError,
         ModelTimeoutError as ModelTimeoutError,
-        SettingNotFoundError as SettingNotFoundError,
-        ToolException as ToolException,
-        ToolExecutionException as ToolExecutionException,
-        UnknownTagError as UnknownTagError,
-        UnregisteredTypeError as UnregisteredTypeError,
-        UserInputRequiredException as UserInputRequiredException,
-        WorkflowCheckpointException as WorkflowCheckpointException,
-        WorkflowConvergenceException as WorkflowConvergenceException,
-        WorkflowException as WorkflowException,
-        WorkflowRunnerException as WorkflowRunnerException,
-    )
-    from protocols._events import (
-        MessageType as MessageType,
         RequestDetails as RequestDetails,
-        WorkflowErrorDetails as WorkflowErrorDetails,
-        WorkflowEvent as WorkflowEvent,
-        WorkflowEventSource as WorkflowEventSource,
-        WorkflowMessage as WorkflowMessage,
-        WorkflowRunState as WorkflowRunState,
-    )
-    from protocols._frozen import (
-        FrozenDict as FrozenDict,
-        FrozenList as FrozenList,
-    )
-    from protocols._interfaces import (
+        SettingNotFoundError as SettingNotFoundError,
         SupportsAgentRun as SupportsAgentRun,
         SupportsChatGetResponse as SupportsChatGetResponse,
         SupportsCodeInterpreterTool as SupportsCodeInterpreterTool,
@@ -280,230 +193,107 @@ if TYPE_CHECKING:
         SupportsResponseStream as SupportsResponseStream,
         SupportsShellTool as SupportsShellTool,
         SupportsWebSearchTool as SupportsWebSearchTool,
-    )
-    from protocols._log import (
-        Log as Log,
-    )
-    from protocols._media_types import (
+        TextSpanRegion as TextSpanRegion,
+        ToolException as ToolException,
+        ToolExecutionException as ToolExecutionException,
+        ToolMode as ToolMode,
+        TurnToken as TurnToken,
+        TypeRegistry as TypeRegistry,
+        UnknownTagError as UnknownTagError,
+        UnregisteredTypeError as UnregisteredTypeError,
+        UsageDetails as UsageDetails,
+        UserInputRequiredException as UserInputRequiredException,
+        WorkflowCheckpointException as WorkflowCheckpointException,
+        WorkflowConvergenceException as WorkflowConvergenceException,
+        WorkflowErrorDetails as WorkflowErrorDetails,
+        WorkflowEvent as WorkflowEvent,
+        WorkflowEventSource as WorkflowEventSource,
+        WorkflowException as WorkflowException,
+        WorkflowMessage as WorkflowMessage,
+        WorkflowRunnerException as WorkflowRunnerException,
+        WorkflowRunState as WorkflowRunState,
+        add_usage_details as add_usage_details,
+        decode as decode,
+        default_codec as default_codec,
+        default_registry as default_registry,
         detect_media_type_from_base64 as detect_media_type_from_base64,
-    )
-    from protocols._message import (
-        AgentRunInputs as AgentRunInputs,
-        Message as Message,
+        encode as encode,
+        map_chat_to_agent_update as map_chat_to_agent_update,
+        merge_chat_options as merge_chat_options,
         normalize_messages as normalize_messages,
         prepend_instructions_to_messages as prepend_instructions_to_messages,
-    )
-    from protocols._options import (
-        ChatOptions as ChatOptions,
-        ToolMode as ToolMode,
-        merge_chat_options as merge_chat_options,
-        validate_tool_mode as validate_tool_mode,
-    )
-    from protocols._responses import (
-        AgentResponse as AgentResponse,
-        AgentResponseUpdate as AgentResponseUpdate,
-        ChatResponse as ChatResponse,
-        ChatResponseUpdate as ChatResponseUpdate,
-        map_chat_to_agent_update as map_chat_to_agent_update,
-    )
-    from protocols._tags import (
-        TypeRegistry as TypeRegistry,
-        default_registry as default_registry,
         register_type as register_type,
-    )
-    from protocols._usage import (
-        UsageDetails as UsageDetails,
-        add_usage_details as add_usage_details,
+        validate_tool_mode as validate_tool_mode,
     )
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "actors._core._actor": """
-            Actor
+        "actors._core": """
+            Actor ActorContext ActorFailed ActorRef ActorRestarted ActorRestartingError
+            ActorStarted ActorStopped ActorStoppedError AskTimeoutError Backoff Counters
+            Crashed DeadLetter DeadlockError ExitReason Finished Killed LeftOpenError
+            MailboxFullError MailboxPolicy Missed NameTakenError NotFound
+            OutboxLimitError RemoteError ResponseStream Restart RestartLimitError
+            ShutDown StrayCancelledError Supervision System Terminated TurnOverError
+            UnhandledMessageError ZombieActor current_system open_system
         """,
-        "actors._core._context": """
-            ActorContext
-        """,
-        "actors._core._errors": """
-            ActorRestartingError ActorStoppedError AskTimeoutError DeadlockError
-            LeftOpenError MailboxFullError NameTakenError OutboxLimitError RemoteError
-            RestartLimitError StrayCancelledError TurnOverError UnhandledMessageError
-        """,
-        "actors._core._happenings": """
-            ActorFailed ActorRestarted ActorStarted ActorStopped DeadLetter Missed
-            ZombieActor
-        """,
-        "actors._core._mailbox": """
-            Counters MailboxPolicy
-        """,
-        "actors._core._reasons": """
-            Crashed ExitReason Finished Killed NotFound ShutDown Terminated
-        """,
-        "actors._core._ref": """
-            ActorRef
-        """,
-        "actors._core._stream": """
-            ResponseStream
-        """,
-        "actors._core._supervision": """
-            Backoff Restart Supervision
-        """,
-        "actors._core._system": """
-            System current_system open_system
-        """,
-        "actors.agents._agent": """
-            Agent RawAgent
-        """,
-        "actors.agents._base": """
-            BaseAgent
-        """,
-        "actors.agents._client": """
-            BaseChatClient ChatMiddlewareLayer ChatTelemetryLayer
-            FunctionInvocationLayer OptionsCoT
-        """,
-        "actors.agents._context": """
-            ContextProvider SessionContext
-        """,
-        "actors.agents._echo": """
-            EchoChatClient
-        """,
-        "actors.agents._function_config": """
-            FunctionInvocationConfiguration normalize_function_invocation_configuration
-        """,
-        "actors.agents._history": """
-            HistoryProvider InMemoryHistoryProvider
-        """,
-        "actors.agents._local_model": """
-            LocalModel open_local_model
-        """,
-        "actors.agents._openai_client": """
-            OpenAIChatCompletionClient
-        """,
-        "actors.agents._retry": """
-            RetryPolicy
-        """,
-        "actors.agents._session": """
-            AgentSession
-        """,
-        "actors.agents._state_codec": """
+        "actors.agents": """
+            Slot
+            FetchProgress
+            model_path
+            fetch_model
+            ServiceSessionId
+            Agent AgentSession BaseAgent BaseChatClient ChatMiddlewareLayer
+            ChatTelemetryLayer ContextProvider EchoChatClient
+            FunctionInvocationConfiguration FunctionInvocationLayer HistoryProvider
+            InMemoryHistoryProvider LocalModel OpenAIChatCompletionClient OptionsCoT
+            RawAgent RetryPolicy SessionContext
+            normalize_function_invocation_configuration open_local_model
             register_state_type
         """,
-        "actors.workflow._agent_executor": """
-            AgentExecutor
+        "actors.workflow": """
+            SyncWorkflowContext
+            resolve_agent_id
+            AgentExecutorState
+            AgentExecutor Case DEFAULT_MAX_ITERATIONS Default Edge EdgeDuplicationError
+            EdgeGroup Executor FanInEdgeGroup FanOutEdgeGroup FunctionExecutor Graph
+            GraphConnectivityError INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
+            RunStream Settings SingleEdgeGroup SwitchCaseEdgeGroup
+            SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault TypeCompatibilityError
+            Undelivered ValidationTypeEnum Workflow WorkflowBuilder WorkflowContext
+            WorkflowGraphWarning WorkflowRunResult WorkflowValidationError executor
+            handler response_handler validate_workflow_graph
         """,
-        "actors.workflow._builder": """
-            WorkflowBuilder
-        """,
-        "actors.workflow._context_api": """
-            WorkflowContext
-        """,
-        "actors.workflow._edges": """
-            Edge EdgeGroup FanInEdgeGroup FanOutEdgeGroup INTERNAL_SOURCE_ID
-            SingleEdgeGroup
-        """,
-        "actors.workflow._executor": """
-            Executor RequestInfoMixin
-        """,
-        "actors.workflow._function_executor": """
-            FunctionExecutor executor
-        """,
-        "actors.workflow._graph": """
-            Graph
-        """,
-        "actors.workflow._handlers": """
-            handler response_handler
-        """,
-        "actors.workflow._input": """
-            InputTypeError
-        """,
-        "actors.workflow._result": """
-            Undelivered WorkflowRunResult
-        """,
-        "actors.workflow._run_stream": """
-            RunStream
-        """,
-        "actors.workflow._settings": """
-            DEFAULT_MAX_ITERATIONS Settings
-        """,
-        "actors.workflow._switch": """
-            Case Default SwitchCaseEdgeGroup SwitchCaseEdgeGroupCase
-            SwitchCaseEdgeGroupDefault
-        """,
-        "actors.workflow._validate": """
-            validate_workflow_graph
-        """,
-        "actors.workflow._validation_errors": """
-            EdgeDuplicationError GraphConnectivityError TypeCompatibilityError
-            ValidationTypeEnum WorkflowGraphWarning WorkflowValidationError
-        """,
-        "actors.workflow._workflow": """
-            Workflow
-        """,
-        "protocols._agents": """
-            AgentExecutorRequest AgentExecutorResponse TurnToken
-        """,
-        "protocols._codec": """
-            Codec decode default_codec encode
-        """,
-        "protocols._content": """
-            Content
-        """,
-        "protocols._content_fields": """
-            Annotation TextSpanRegion
-        """,
-        "protocols._errors": """
+        "protocols": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException
-            AgentFrameworkException AgentInvalidAuthException
-            AgentInvalidRequestException AgentInvalidResponseException
-            ChatClientContentFilterException ChatClientException
-            ChatClientInvalidAuthException ChatClientInvalidRequestException
-            ChatClientInvalidResponseException CodecError ContentError
-            EdgeConditionError EdgeSelectionError IntegrationContentFilterException
-            IntegrationException IntegrationInitializationError
-            IntegrationInvalidAuthException IntegrationInvalidRequestException
-            IntegrationInvalidResponseException LocalModelError MiddlewareException
+            AgentExecutorRequest AgentExecutorResponse AgentFrameworkException
+            AgentInvalidAuthException AgentInvalidRequestException
+            AgentInvalidResponseException AgentResponse AgentResponseUpdate
+            AgentRunInputs Annotation ChatClientContentFilterException
+            ChatClientException ChatClientInvalidAuthException
+            ChatClientInvalidRequestException ChatClientInvalidResponseException
+            ChatOptions ChatResponse ChatResponseUpdate Codec CodecError Content
+            ContentError EdgeConditionError EdgeSelectionError FrozenDict FrozenList
+            IntegrationContentFilterException IntegrationException
+            IntegrationInitializationError IntegrationInvalidAuthException
+            IntegrationInvalidRequestException IntegrationInvalidResponseException
+            LocalModelError Log Message MessageType MiddlewareException
             MiddlewareFailure MiddlewareTermination ModelAuthError ModelConnectionError
             ModelContentFilterError ModelError ModelFileError ModelHashError
             ModelRateLimitError ModelRequestError ModelResponseError ModelServerError
-            ModelTimeoutError SettingNotFoundError ToolException ToolExecutionException
-            UnknownTagError UnregisteredTypeError UserInputRequiredException
-            WorkflowCheckpointException WorkflowConvergenceException WorkflowException
-            WorkflowRunnerException
-        """,
-        "protocols._events": """
-            MessageType RequestDetails WorkflowErrorDetails WorkflowEvent
-            WorkflowEventSource WorkflowMessage WorkflowRunState
-        """,
-        "protocols._frozen": """
-            FrozenDict FrozenList
-        """,
-        "protocols._interfaces": """
-            SupportsAgentRun SupportsChatGetResponse SupportsCodeInterpreterTool
-            SupportsFileSearchTool SupportsImageGenerationTool SupportsMCPTool
-            SupportsResponseStream SupportsShellTool SupportsWebSearchTool
-        """,
-        "protocols._log": """
-            Log
-        """,
-        "protocols._media_types": """
-            detect_media_type_from_base64
-        """,
-        "protocols._message": """
-            AgentRunInputs Message normalize_messages prepend_instructions_to_messages
-        """,
-        "protocols._options": """
-            ChatOptions ToolMode merge_chat_options validate_tool_mode
-        """,
-        "protocols._responses": """
-            AgentResponse AgentResponseUpdate ChatResponse ChatResponseUpdate
-            map_chat_to_agent_update
-        """,
-        "protocols._tags": """
-            TypeRegistry default_registry register_type
-        """,
-        "protocols._usage": """
-            UsageDetails add_usage_details
+            ModelTimeoutError RequestDetails SettingNotFoundError SupportsAgentRun
+            SupportsChatGetResponse SupportsCodeInterpreterTool SupportsFileSearchTool
+            SupportsImageGenerationTool SupportsMCPTool SupportsResponseStream
+            SupportsShellTool SupportsWebSearchTool TextSpanRegion ToolException
+            ToolExecutionException ToolMode TurnToken TypeRegistry UnknownTagError
+            UnregisteredTypeError UsageDetails UserInputRequiredException
+            WorkflowCheckpointException WorkflowConvergenceException
+            WorkflowErrorDetails WorkflowEvent WorkflowEventSource WorkflowException
+            WorkflowMessage WorkflowRunState WorkflowRunnerException add_usage_details
+            decode default_codec default_registry detect_media_type_from_base64 encode
+            map_chat_to_agent_update merge_chat_options normalize_messages
+            prepend_instructions_to_messages register_type validate_tool_mode
         """,
     },
 )

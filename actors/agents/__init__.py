@@ -36,7 +36,13 @@ if TYPE_CHECKING:
     )
     from actors.agents._local_model import (
         LocalModel as LocalModel,
+        Slot as Slot,
         open_local_model as open_local_model,
+    )
+    from actors.agents._model_files import (
+        FetchProgress as FetchProgress,
+        fetch_model as fetch_model,
+        model_path as model_path,
     )
     from actors.agents._openai_client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     )
     from actors.agents._session import (
         AgentSession as AgentSession,
+        ServiceSessionId as ServiceSessionId,
     )
     from actors.agents._state_codec import (
         register_state_type as register_state_type,
@@ -54,6 +61,11 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "actors.agents._model_files": """
+            FetchProgress
+            model_path
+            fetch_model
+        """,
         "actors.agents._agent": """
             Agent RawAgent
         """,
@@ -77,6 +89,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             HistoryProvider InMemoryHistoryProvider
         """,
         "actors.agents._local_model": """
+            Slot
             LocalModel open_local_model
         """,
         "actors.agents._openai_client": """
@@ -86,6 +99,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             RetryPolicy
         """,
         "actors.agents._session": """
+            ServiceSessionId
             AgentSession
         """,
         "actors.agents._state_codec": """

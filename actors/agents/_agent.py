@@ -191,7 +191,9 @@ class RawAgent(BaseAgent):
     ) -> None:
         stack, self._entered = self._entered, None
         if stack is None:
-            await trio.lowlevel.cancel_shielded_checkpoint()
+            # Shielded: a Cancelled from here would take the place of the block's own error.
+            with trio.CancelScope(shield=True):
+                await trio.lowlevel.checkpoint()
         else:
             # No scope around it: the client may have one of its own open, which is older.
             await stack.__aexit__(exc_type, exc, traceback)  # noqa: ASYNC102

@@ -7,6 +7,8 @@ from protocols._lazy import lazy_names
 if TYPE_CHECKING:
     from actors.workflow._agent_executor import (
         AgentExecutor as AgentExecutor,
+        AgentExecutorState as AgentExecutorState,
+        resolve_agent_id as resolve_agent_id,
     )
     from actors.workflow._builder import (
         WorkflowBuilder as WorkflowBuilder,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
         SwitchCaseEdgeGroupCase as SwitchCaseEdgeGroupCase,
         SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault,
     )
+    from actors.workflow._sync_context import SyncWorkflowContext as SyncWorkflowContext
     from actors.workflow._validate import (
         validate_workflow_graph as validate_workflow_graph,
     )
@@ -76,7 +79,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "actors.workflow._sync_context": """
+            SyncWorkflowContext
+        """,
         "actors.workflow._agent_executor": """
+            resolve_agent_id
+            AgentExecutorState
             AgentExecutor
         """,
         "actors.workflow._builder": """
