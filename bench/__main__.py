@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as exc:
         parser.error(str(exc))
     if options.list:
-        print("\n".join(f"{row.name:24}{row.subject.label}" for row in rows))
+        print("\n".join(f"{row.name:32}{row.subject.label}" for row in rows))
         return 0
     if options.no_peers or options.smoke:
         rows = [_without_peers(row) for row in rows]

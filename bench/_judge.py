@@ -17,14 +17,14 @@ class Verdict:
 
     Args:
         goal: in words.
-        shortfall: by which part of the goal it is missed; 0 or less if it is met.
+        factor: how many times better ours would have to be; 1 or less if the goal is met.
     """
 
     goal: str
-    shortfall: float
+    factor: float
 
     def __str__(self) -> str:
-        return f"missed by {self.shortfall:.0%}" if self.shortfall > 0 else "met"
+        return f"missed by {self.factor:.2f}x" if self.factor > 1 else "met"
 
 
 @attrs.frozen
@@ -60,7 +60,7 @@ def judge(rows: Sequence[Row], measured: Measured) -> Iterator[Line]:
         subject = _line(row, row.subject, measured)
         if row.at_most is not None and subject.median is not None:
             found = subject.median * row.factor
-            verdict = Verdict(f"<= {row.at_most:g} {row.unit}", found / row.at_most - 1)
+            verdict = Verdict(f"<= {row.at_most:g} {row.unit}", found / row.at_most)
             subject = attrs.evolve(subject, verdict=verdict)
         yield subject
         for beside in row.beside:
@@ -84,7 +84,7 @@ def _compared(subject: Line, beside: Beside, line: Line) -> Line:
 
 def _verdict(beside: Beside, ratio: float) -> Verdict | None:
     if beside.at_most is not None:
-        return Verdict(f"<= {beside.at_most:g}x", ratio / beside.at_most - 1)
+        return Verdict(f"<= {beside.at_most:g}x", ratio / beside.at_most)
     if beside.at_least is not None:
-        return Verdict(f">= {beside.at_least:g}x better", beside.at_least / ratio - 1)
+        return Verdict(f">= {beside.at_least:g}x better", beside.at_least / ratio)
     return None

@@ -70,7 +70,9 @@ def print_table(lines: Sequence[Line], about: dict[str, Any]) -> None:
     print(f"\n{about['rounds']} rounds, {about['clock']} time; {', '.join(versions)};")
     print(f"{about['machine']}, load {about['load']}; {about['date']}")
     print(f"peers: {', '.join(about['peers']) or 'none'}")
-    print("A ratio ending in x is ours to the other; one 'better' is the other to ours.")
+    print(
+        "A plain ratio is ours to the other. 'missed by 2x': ours would have to be twice as good."
+    )
 
 
 def _cells(line: Line) -> tuple[str, ...]:
@@ -80,16 +82,24 @@ def _cells(line: Line) -> tuple[str, ...]:
         return name, line.figure.label, f"missing: {line.missing}", "", "", "", ""
     factor = line.row.factor
     span = f"{_short(min(line.values) * factor)} - {_short(max(line.values) * factor)}"
-    ratio = "" if line.ratio is None else f"{_short(line.ratio)}x"
     return (
         name,
         line.figure.label,
         _short(line.median * factor),
         span,
-        f"{ratio} better" if line.is_speedup and ratio else ratio,
+        _ratio(line),
         line.verdict.goal if line.verdict else "",
         str(line.verdict) if line.verdict else "",
     )
+
+
+def _ratio(line: Line) -> str:
+    if line.ratio is None:
+        return ""
+    if not line.is_speedup:
+        return f"{_short(line.ratio)}x"
+    better, worse = line.ratio, 1 / line.ratio
+    return f"{_short(better)}x better" if better >= 1 else f"{_short(worse)}x worse"
 
 
 def _short(number: float) -> str:
@@ -104,10 +114,11 @@ def _print_plain(cells: Sequence[tuple[str, ...]]) -> None:
 
 
 def _print_rich(cells: Sequence[tuple[str, ...]]) -> None:
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*HEAD)
+    table = Table(*HEAD, box=SIMPLE)
     for line in cells:
         style = {"met": "green", "": None}.get(line[-1], "yellow")
         table.add_row(*line, style=style)

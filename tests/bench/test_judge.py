@@ -45,9 +45,9 @@ def test_a_limit_is_what_ours_is_divided_by_and_a_peer_is_divided_by_ours() -> N
     ("beside", "said"),
     [
         (Beside(LIMIT, at_most=1.6), "met"),
-        (Beside(LIMIT, at_most=1.2), "missed by 25%"),
+        (Beside(LIMIT, at_most=1.2), "missed by 1.25x"),
         (Beside(PEER, at_least=9), "met"),
-        (Beside(PEER, at_least=20), "missed by 100%"),
+        (Beside(PEER, at_least=20), "missed by 2.00x"),
         (Beside(PEER), "None"),
     ],
 )
@@ -56,7 +56,7 @@ def test_a_goal_is_met_or_missed_by_a_part_of_itself(beside: Beside, said: str) 
 
 
 def test_a_goal_for_the_subject_itself_is_in_the_unit_of_the_row() -> None:
-    assert str(judged(at_most=2)[0].verdict) == "missed by 50%"
+    assert str(judged(at_most=2)[0].verdict) == "missed by 1.50x"
 
 
 def test_a_figure_that_is_missing_is_said_to_be_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,10 +75,16 @@ def test_the_table_has_units_spans_ratios_and_verdicts(
     _, _, subject, limit, peer, *_ = capsys.readouterr().out.splitlines()
     assert "row.one (us per thing)" in subject
     assert [cell.strip() for cell in limit.split("|")][3:-1] == [
-        "2", "1 - 3", "1.5x", "<= 1.2x", "missed by 25%",
+        "2", "1 - 3", "1.5x", "<= 1.2x", "missed by 1.25x",
     ]  # fmt: skip
     assert "10x better" in peer
     assert ">= 9x better" in peer
+
+
+def test_a_peer_that_does_better_is_said_to(capsys: pytest.CaptureFixture[str]) -> None:
+    measured = Measured({OURS: [3e-6], PEER: [2e-6]})
+    print_table(list(judge([Row("row", "thing", OURS, (Beside(PEER),))], measured)), ABOUT)
+    assert "1.5x worse" in capsys.readouterr().out
 
 
 def test_a_figure_of_ours_that_fails_is_a_failure_and_says_why() -> None:
