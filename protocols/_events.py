@@ -101,6 +101,8 @@ class RequestDetails:
 
 # Made by the thousand, hence a struct. Not one without garbage collection: it holds users'
 # objects and exceptions, and a traceback leads back to the event, which would never go away.
+# But an event of plain scalars needs none, and msgspec sees that; so who speaks is a bool here,
+# where an enum member would have the collector walk over every event that a long run keeps.
 class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
     """One thing that happened in a run of a workflow.
 
@@ -113,7 +115,7 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
     Args:
         type: what happened; any string.
         data: what belongs to it; by identity, never a copy.
-        origin: who speaks.
+        from_executor: whether the code of an executor speaks, and not the runtime.
         state: of the run, for ``status``.
         details: of the error, for ``failed`` and ``executor_failed``.
         executor_id: the executor that it is about.
@@ -126,7 +128,7 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
 
     type: str
     data: DataT | Any = None
-    origin: WorkflowEventSource = WorkflowEventSource.FRAMEWORK
+    from_executor: bool = False
     state: WorkflowRunState | None = None
     details: WorkflowErrorDetails | None = None
     executor_id: str | None = None
@@ -135,6 +137,11 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
     attempt: int | None = None
     path: tuple[str, ...] | None = None
     _request: RequestDetails | None = None
+
+    @property
+    def origin(self) -> WorkflowEventSource:
+        """Who speaks."""
+        return _EXECUTOR if self.from_executor else _FRAMEWORK
 
     # ------------------------------------------------------------------ the run
 
@@ -146,22 +153,22 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
     @classmethod
     def status(cls, state: WorkflowRunState, data: Any = None) -> Self:
         """Tell that the run is now in *state*."""
-        return cls("status", data, _FRAMEWORK, state)
+        return cls("status", data, False, state)
 
     @classmethod
     def failed(cls, details: WorkflowErrorDetails, data: Any = None) -> Self:
         """Tell that the run failed."""
-        return cls("failed", data, _FRAMEWORK, None, details)
+        return cls("failed", data, False, None, details)
 
     @classmethod
     def superstep_started(cls, iteration: int, data: Any = None) -> Self:
         """Tell that a round begins."""
-        return cls("superstep_started", data, _FRAMEWORK, None, None, None, iteration)
+        return cls("superstep_started", data, False, None, None, None, iteration)
 
     @classmethod
     def superstep_completed(cls, iteration: int, data: Any = None) -> Self:
         """Tell that a round is over and its effects are committed."""
-        return cls("superstep_completed", data, _FRAMEWORK, None, None, None, iteration)
+        return cls("superstep_completed", data, False, None, None, None, iteration)
 
     @classmethod
     def warning(cls, message: str) -> Self:
@@ -178,32 +185,32 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
     @classmethod
     def executor_invoked(cls, executor_id: str, data: Any = None) -> Self:
         """Tell that a turn begins, with its message."""
-        return cls("executor_invoked", data, _FRAMEWORK, None, None, executor_id)
+        return cls("executor_invoked", data, False, None, None, executor_id)
 
     @classmethod
     def executor_completed(cls, executor_id: str, data: Any = None) -> Self:
         """Tell that a turn is over, with what it sent and yielded."""
-        return cls("executor_completed", data, _FRAMEWORK, None, None, executor_id)
+        return cls("executor_completed", data, False, None, None, executor_id)
 
     @classmethod
     def executor_failed(cls, executor_id: str, details: WorkflowErrorDetails) -> Self:
         """Tell that a turn failed."""
-        return cls("executor_failed", None, _FRAMEWORK, None, details, executor_id)
+        return cls("executor_failed", None, False, None, details, executor_id)
 
     @classmethod
     def executor_bypassed(cls, executor_id: str, data: Any = None) -> Self:
         """Tell that a step's recorded result is used instead of running it again."""
-        return cls("executor_bypassed", data, _FRAMEWORK, None, None, executor_id)
+        return cls("executor_bypassed", data, False, None, None, executor_id)
 
     @classmethod
     def output(cls, executor_id: str, data: Any) -> Self:
         """Deliver an output of the workflow."""
-        return cls("output", data, _FRAMEWORK, None, None, executor_id)
+        return cls("output", data, False, None, None, executor_id)
 
     @classmethod
     def intermediate(cls, executor_id: str, data: Any) -> Self:
         """Deliver an output of an executor that isn't one of the whole workflow."""
-        return cls("intermediate", data, _FRAMEWORK, None, None, executor_id)
+        return cls("intermediate", data, False, None, None, executor_id)
 
     @classmethod
     def emit(cls, executor_id: str, data: Any) -> Self:
@@ -214,7 +221,7 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
             DeprecationWarning,
             stacklevel=2,
         )
-        return cls("data", data, _EXECUTOR, None, None, executor_id)
+        return cls("data", data, True, None, None, executor_id)
 
     # ------------------------------------------------------------------ requests
 
@@ -315,7 +322,7 @@ class WorkflowEvent(msgspec.Struct, Generic[DataT], frozen=True):
         # Only what was set: eight times None would hide it.
         for name in self.__struct_fields__[1:]:
             value = getattr(self, name)
-            if value is not None and value is not _FRAMEWORK and name != "_request":
+            if value is not None and value is not False and name != "_request":
                 shown.append(f"{name}={value if isinstance(value, StrEnum) else repr(value)}")
         if self._request is not None:
             shown.append(f"request_id={self.request_id!r}")

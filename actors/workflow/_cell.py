@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from actors._core._errors import OutboxLimitError
 from actors._core._mailbox import Mailbox
 from actors.workflow._context import TurnContext
 from actors.workflow._executor import Executor
 from actors.workflow._routing import choose_targets
-from protocols._events import WorkflowEvent, WorkflowEventSource
+from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from actors._core._dispatch import Worker
     from actors.workflow._deliveries import Delivery
     from actors.workflow._run import Run
-
-FRAMEWORK: Final = WorkflowEventSource.FRAMEWORK
 
 
 class ExecutorCell:
@@ -90,7 +88,7 @@ class ExecutorCell:
             WorkflowEvent(
                 "executor_invoked",
                 delivery.message,
-                FRAMEWORK,
+                False,
                 None,
                 None,
                 self.name,

@@ -13,7 +13,7 @@ import msgspec
 from actors._core._errors import TurnOverError
 from actors.workflow._context_api import WorkflowContext
 from actors.workflow._deliveries import Delivery, Request
-from protocols._events import WorkflowEvent, WorkflowEventSource
+from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 RESERVED: Final = frozenset(
     {"started", "status", "failed", "output", "intermediate", "request_info"}
 )
-EXECUTOR: Final = WorkflowEventSource.EXECUTOR
 
 
 class TurnContext(WorkflowContext[Any, Any]):
@@ -85,7 +84,7 @@ class TurnContext(WorkflowContext[Any, Any]):
             return
         seq, target = self.delivery.seq, self.delivery.target
         # By position: this is made once per token.
-        event = WorkflowEvent(kind, output, EXECUTOR, None, None, target, None, seq, self.attempt)
+        event = WorkflowEvent(kind, output, True, None, None, target, None, seq, self.attempt)
         if run.emit(event):
             await run.room()
 
@@ -108,7 +107,7 @@ class TurnContext(WorkflowContext[Any, Any]):
                 f"executor {self.delivery.target!r} made an event of type {event.type!r}, which "
                 "only the engine makes; give it a type of your own"
             )
-        if self.cell.run.emit(msgspec.structs.replace(event, origin=EXECUTOR)):
+        if self.cell.run.emit(msgspec.structs.replace(event, from_executor=True)):
             await self.cell.run.room()
 
     def get_state(self, key: str, default: Any = None) -> Any:

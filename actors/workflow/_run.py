@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 import contextvars
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -38,7 +38,6 @@ from protocols._errors import EdgeConditionError
 from protocols._events import (
     WorkflowErrorDetails,
     WorkflowEvent,
-    WorkflowEventSource,
     WorkflowRunState,
 )
 
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from actors.workflow._kwargs import RunKwargs
     from actors.workflow._settings import Settings
 
-FRAMEWORK: Final = WorkflowEventSource.FRAMEWORK
 State = WorkflowRunState
 
 
@@ -168,7 +166,7 @@ class Run:
         error = self.error
         if isinstance(error, Exception):
             details = WorkflowErrorDetails.from_exception(error)
-            self.emit(WorkflowEvent("failed", None, FRAMEWORK, None, details))
+            self.emit(WorkflowEvent("failed", None, False, None, details))
             self._say(State.FAILED)
         elif error is not None or passing is not None or self.was_cancelled:
             self._say(State.CANCELLED)
@@ -226,7 +224,7 @@ class Run:
 
     def _say(self, status: WorkflowRunState) -> None:
         self.status = status
-        self.emit(WorkflowEvent("status", None, FRAMEWORK, status))
+        self.emit(WorkflowEvent("status", None, False, status))
 
     def _say_leftovers(self) -> None:
         self.leftovers.add_joins(self.joins)
@@ -257,7 +255,7 @@ class Run:
                 WorkflowEvent(
                     "executor_completed",
                     data,
-                    FRAMEWORK,
+                    False,
                     None,
                     None,
                     executor_id,
@@ -302,7 +300,7 @@ class Run:
             WorkflowEvent(
                 "executor_failed",
                 None,
-                FRAMEWORK,
+                False,
                 None,
                 details,
                 target,
@@ -384,7 +382,7 @@ class Run:
             )
             if not self.requests and self.status is State.IN_PROGRESS:
                 self.status = State.IN_PROGRESS_PENDING_REQUESTS
-                news.events.append(WorkflowEvent("status", None, FRAMEWORK, self.status))
+                news.events.append(WorkflowEvent("status", None, False, self.status))
             self.requests[request.id] = request
 
     def apply(self, effects: Effects, news: News) -> None:

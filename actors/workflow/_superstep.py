@@ -6,16 +6,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from protocols._errors import WorkflowConvergenceException
-from protocols._events import WorkflowEvent, WorkflowEventSource
+from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
     from actors.workflow._deliveries import Effects, News
     from actors.workflow._run import Run
-
-FRAMEWORK: Final = WorkflowEventSource.FRAMEWORK
 
 
 class Superstep:
@@ -64,4 +62,4 @@ class Superstep:
             self.start(run, news)
 
     def _event(self, kind: str, number: int) -> WorkflowEvent:
-        return WorkflowEvent(kind, None, FRAMEWORK, None, None, None, number)
+        return WorkflowEvent(kind, None, False, None, None, None, number)

@@ -238,7 +238,7 @@ def test_the_repr_shows_what_was_set_and_nothing_else() -> None:
         repr(WorkflowEvent.request_info("r1", "a", "?", bool))
         == "WorkflowEvent('request_info', data='?', executor_id='a', request_id='r1')"
     )
-    assert "origin=EXECUTOR" in repr(WorkflowEvent("x", origin=WorkflowEventSource.EXECUTOR))
+    assert "from_executor=True" in repr(WorkflowEvent("x", from_executor=True))
 
 
 def test_states_are_their_names() -> None:
