@@ -116,6 +116,11 @@ class Edition:
     approved: bool
     revisions: int
 
+    def __str__(self) -> str:
+        decision = "approved" if self.approved else "said no to the last, but it is late"
+        revisions = f"Revisions: {self.revisions} of {MOST_REVISIONS}"
+        return f"{revisions}; the editor {decision}.\n\n    {self.headline}\n    {self.summary}"
+
 
 class CopyDesk(Executor):
     """Has a headline written, and written again if the editor says so, but not for ever."""
@@ -235,7 +240,7 @@ async def open_model(stack: AsyncExitStack) -> tuple[Any, dict[str, Any]]:
         else:
             say(f"The agents ask a very small language model, at {local.base_url}.")
             client = await stack.enter_async_context(local.client())
-            return client, {"temperature": 0.2, "max_tokens": 60, "stop": ["\n"]}
+            return client, {"temperature": 0.2, "max_tokens": 45, "stop": ["\n"]}
     say("There is no language model: the agents only repeat what they are told.")
     await trio.lowlevel.checkpoint()
     return EchoChatClient(), {}
@@ -277,7 +282,7 @@ class Screen:
 
     def words(self, who: str, text: str) -> None:
         if who != self.speaker:
-            print(f"\n\n{who}: ", end="")
+            print(f"\n\n{who}: " if self.speaker else f"\n{who}: ", end="")
             self.speaker, self.is_after_space = who, True
         # A model that writes JSON may break lines and indent as it likes.
         text = re.sub(r"\s+", " ", text)
@@ -310,9 +315,7 @@ async def main() -> None:
             screen.show(event)
         result = await events.get_final_response()
     [edition] = result.get_outputs()
-    decision = "approved" if edition.approved else "said no to the last, but it is late"
-    print(f"\n\nRevisions: {edition.revisions} of {MOST_REVISIONS}; the editor {decision}.")
-    print(f"\n    {edition.headline}\n    {edition.summary}")
+    print(f"\n\n{edition}")
     screen.table()
 
 

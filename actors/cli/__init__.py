@@ -1,0 +1,19 @@
+"""The command line: ``actors run``, ``actors model fetch`` and ``actors model serve``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run a command line and return the exit code; the entry point of ``actors``.
+
+    Args:
+        args: what stands after ``actors``; what the process was started with if not given.
+    """
+    from actors.cli._app import run_app
+
+    return run_app(args)

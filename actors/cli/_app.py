@@ -1,0 +1,149 @@
+# click is imported here and nowhere else. What a command does lies in modules that are imported
+# when it is called: `actors --help` shouldn't wait for rich, or for the engine.
+"""The commands, their options, and how errors look."""
+
+from __future__ import annotations
+
+import sys
+import traceback as tracebacks
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from actors.cli._outcome import DONE, FAILED, INTERRUPTED, CommandError
+from protocols._errors import ActorsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_EXIT_CODES = """\b
+Exit codes: 0 done, 1 the run failed, 2 wrong usage, 3 the run waits for a person,
+130 interrupted by Ctrl-C."""
+
+_with_traceback = click.option(
+    "--traceback", is_flag=True, help="Show where in the code an error happened."
+)
+
+
+@click.group(epilog=_EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="trio-actors", prog_name="actors")
+def app() -> None:
+    """Run workflows of supervised actors, and a small language model for them."""
+
+
+@app.command(epilog=_EXIT_CODES)
+@click.argument("target", metavar="FILE_OR_MODULE[:NAME]")
+@click.argument("text", metavar="[INPUT]", required=False)
+@click.option("--input-file", type=click.Path(path_type=Path), help="Read the input from a file.")
+@click.option(
+    "--stream/--no-stream",
+    default=True,
+    help="Show what the executors say as they say it, or only the outputs at the end.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print each event, and then the result, as JSON."
+)
+@click.option(
+    "--max-iterations", type=click.IntRange(min=1), help="How many supersteps the run may take."
+)
+@_with_traceback
+def run(target: str, text: str | None, traceback: bool, **options: Any) -> int:
+    """Run a workflow that a Python file or module defines.
+
+    NAME is a workflow there, or a function without parameters that returns one; it may be
+    async, or an async context manager. Without NAME it is the one that is called "workflow", or
+    else the only one there is.
+
+    INPUT is the message for the start executor. "-" reads it from standard input.
+    """
+    from actors.cli._run import RunCommand
+
+    command = RunCommand(target, text, traceback=traceback, **options)
+    return _reporting(command.run, traceback=traceback)
+
+
+@app.group()
+def model() -> None:
+    """Fetch and serve a small language model, for use without an API key."""
+
+
+@model.command()
+@click.option(
+    "--path", type=click.Path(path_type=Path), help="Where to put it, if not into the cache."
+)
+@_with_traceback
+def fetch(path: Path | None, traceback: bool) -> int:
+    """Download the small model, check it, and print where it is."""
+    from actors.cli._model import fetch_model_file
+
+    return _reporting(partial(fetch_model_file, path), traceback=traceback)
+
+
+@model.command()
+@click.option("--gguf", type=click.Path(path_type=Path), help="The model file to serve.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="The port to listen at; 0 takes any free one.",
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="How many requests are answered at once.",
+)
+@click.option(
+    "--context",
+    type=click.IntRange(min=64),
+    default=2048,
+    show_default=True,
+    help="Tokens for each request, prompt and answer together.",
+)
+@_with_traceback
+def serve(traceback: bool, **options: Any) -> int:
+    """Serve a model to OpenAI clients on this machine until Ctrl-C; print the URL first."""
+    from actors.cli._model import serve_model_file
+
+    return _reporting(partial(serve_model_file, **options), traceback=traceback)
+
+
+def run_app(args: Sequence[str] | None) -> int:
+    """Do what a command line says, and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Whatever a model says can be printed, also where the terminal knows only ASCII.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = app.main(args, prog_name="actors", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("actors: interrupted", err=True)
+        return INTERRUPTED
+    # --help and --version return nothing.
+    return DONE if code is None else int(code)
+
+
+def _reporting(command: Callable[[], int], *, traceback: bool) -> int:
+    """Run a command; an error that it may end with becomes a message and an exit code."""
+    try:
+        return command()
+    except CommandError as error:
+        _report(error, error.__cause__, traceback=traceback)
+        return error.exit_code
+    except ActorsError as error:
+        _report(error, error, traceback=traceback)
+        return FAILED
+
+
+def _report(error: Exception, cause: BaseException | None, *, traceback: bool) -> None:
+    if traceback and cause is not None:
+        click.echo("".join(tracebacks.format_exception(cause)), err=True, nl=False)
+    click.echo(f"Error: {error}", err=True)

@@ -1,0 +1,182 @@
+"""What ``actors run`` does, from the file to the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from pathlib import Path
+from traceback import print_exception
+from typing import TYPE_CHECKING, Any, TextIO
+
+import attrs
+import trio
+
+from actors.cli._errors import describe
+from actors.cli._find import find_workflow, opened
+from actors.cli._input import fit_input, read_input
+from actors.cli._interrupt import Interruption, run_interruptible
+from actors.cli._load import load, parse_target
+from actors.cli._outcome import FAILED, CommandError
+from actors.cli._result import RunResult
+from actors.cli._shadow import find_shadows, warn_of
+from actors.cli._tally import Tally
+from actors.cli._views import JsonView, LineView, OutputView, View, say
+from actors.workflow._workflow import Workflow
+
+if TYPE_CHECKING:
+    from actors.workflow._run import Run
+
+
+@attrs.frozen
+class RunCommand:
+    """A call of ``actors run``.
+
+    Args:
+        target: ``FILE_OR_MODULE[:NAME]``.
+        text: INPUT, if it was given.
+        input_file: the file to read it from instead.
+        stream: whether to let the executors stream, and show what they say.
+        as_json: whether to print JSON.
+        max_iterations: how many supersteps the run may take, if that was given.
+        traceback: whether to print the traceback of what the run fails with.
+    """
+
+    target: str
+    text: str | None = None
+    input_file: Path | None = None
+    stream: bool = True
+    as_json: bool = False
+    max_iterations: int | None = None
+    traceback: bool = False
+
+    def run(self) -> int:
+        """Load, run, show; return the exit code.
+
+        Raises:
+            CommandError: the workflow can't be found, loaded or made.
+        """
+        stdout = sys.stdout
+        # What the user's code prints must not come between the lines of JSON.
+        aside = redirect_stdout(sys.stderr) if self.as_json else nullcontext()
+        try:
+            with aside:
+                return self._run(stdout)
+        except BrokenPipeError:
+            # Nobody reads any more. Nothing may be written at exit either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+            say("Error: standard output was closed by its reader; the run was stopped")
+            return FAILED
+
+    def _run(self, stdout: TextIO) -> int:
+        target = parse_target(self.target)
+        for shadow in find_shadows(target.folders):
+            say(f"warning: {warn_of(shadow)}")
+        text = read_input(self.text, self.input_file)
+        name, value = find_workflow(load(target), target.where, target.name)
+        running = _Running(self, f"{target.where}:{name}", value, text, stdout)
+        result = run_interruptible(
+            running.main, notice="stopping the run; Ctrl-C again ends it at once"
+        )
+        return result.exit_code
+
+
+@attrs.define(eq=False)
+class _Running:
+    """The run of one command, inside trio."""
+
+    command: RunCommand
+    label: str
+    value: Any
+    text: str
+    stdout: TextIO
+    tally: Tally = attrs.field(factory=Tally)
+    error: BaseException | None = None
+    started: float = attrs.field(factory=time.monotonic)
+
+    async def main(self, interruption: Interruption) -> RunResult:
+        view = self._view()
+        shown = view if isinstance(view, AbstractContextManager) else nullcontext()
+        with shown, interruption.scope:
+            await self._open_and_run(view)
+        interrupted = interruption.scope.cancelled_caught
+        seconds = time.monotonic() - self.started
+        result = RunResult(self.tally, seconds, self.error, interrupted)
+        if self.command.traceback and self.error is not None:
+            print_exception(self.error)
+        view.finish(result)
+        return result
+
+    async def _open_and_run(self, view: View) -> None:
+        try:
+            async with opened(self.value, self.label) as workflow:
+                message = fit_input(workflow, self.text)
+                self.started = time.monotonic()
+                await self._follow(_limited(workflow, self.command.max_iterations), message, view)
+        except (CommandError, BrokenPipeError):
+            raise
+        # Of the user's own code before or after the run, and why it is no part of the run.
+        except (Exception, SystemExit) as error:
+            raise CommandError(f"{self.label} failed: {describe(error)}", FAILED) from error
+
+    async def _follow(self, workflow: Workflow, message: Any, view: View) -> None:
+        """Run, and note what the run fails with, which is a result like others."""
+        try:
+            if self.command.stream:
+                await self._follow_stream(workflow, message, view)
+            else:
+                await self._follow_events(workflow, message, view)
+        except BrokenPipeError:
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (it is the run's, and reported)
+            self.error = error
+            await trio.lowlevel.checkpoint()
+
+    async def _follow_stream(self, workflow: Workflow, message: Any, view: View) -> None:
+        async with workflow.run(message, stream=True) as events:
+            async for event in events:
+                view.show(event, self.tally.note(event, time.monotonic()))
+
+    async def _follow_events(self, workflow: Workflow, message: Any, view: View) -> None:
+        """Run without streaming. Events can be seen afterwards, whatever the end was."""
+        observed = _Observed(workflow.graph, workflow.settings)
+        try:
+            await observed.run(message, include_status_events=True)
+        finally:
+            for event in observed.events:
+                view.show(event, self.tally.note(event, time.monotonic()))
+
+    def _view(self) -> View:
+        if self.command.as_json:
+            return JsonView(self.stdout)
+        if not self.command.stream:
+            return OutputView()
+        if self.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            # On use: rich takes longer to import than a pipe to fill.
+            from actors.cli._live import LiveView
+
+            return LiveView(self.tally)
+        return LineView()
+
+
+def _limited(workflow: Workflow, max_iterations: int | None) -> Workflow:
+    if max_iterations is None:
+        return workflow
+    settings = attrs.evolve(workflow.settings, max_iterations=max_iterations)
+    return Workflow(workflow.graph, settings)
+
+
+class _Observed(Workflow):
+    """A workflow that keeps its run, so that one can look at a run that failed."""
+
+    _last: Run | None = None
+
+    @property
+    def events(self) -> list[Any]:
+        """What the last run has told so far."""
+        return [] if self._last is None else self._last.events
+
+    def _register(self, run: Run) -> Run:
+        self._last = super()._register(run)
+        return self._last
