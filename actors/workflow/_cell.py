@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from actors._core._errors import OutboxLimitError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from actors._core._dispatch import Worker
-    from actors.workflow._deliveries import Delivery
+    from actors.workflow._deliveries import Delivery, Request
     from actors.workflow._run import Run
 
 
@@ -33,6 +34,7 @@ class ExecutorCell:
         "is_scheduled",
         "mailbox",
         "name",
+        "rolls_back_by_hooks",
         "run",
         "snapshot",
         "state",
@@ -51,21 +53,16 @@ class ExecutorCell:
         self.designation = run.graph.designations.get(executor.id)
         routes = run.graph.routes.get(executor.id)
         self.snapshot: Any = None
+        # Whether a failed turn is undone by giving the executor its last snapshot back.
+        self.rolls_back_by_hooks = run.supervision is not None and has_snapshots(executor)
         # Whether the handler's own coroutine is the whole turn.
         self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
 
-    @property
-    def rolls_back_by_hooks(self) -> bool:
-        """Whether a failed turn is undone by giving the executor its last snapshot back."""
-        return (
-            self.run.supervision is not None
-            and self.executor.state is None
-            and has_snapshots(self.executor)
-        )
-
     def push(self, delivery: Delivery) -> None:
         """Queue *delivery*."""
-        self.mailbox.put(delivery)
+        mailbox = self.mailbox
+        mailbox.accepted += 1
+        mailbox.queue.append(delivery)
         if not self.is_scheduled:
             self.is_scheduled = True
             self.run.dispatcher.schedule(self)
@@ -78,51 +75,42 @@ class ExecutorCell:
 
     def begin(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002
         """Start a turn for the oldest delivery."""
-        run = self.run
-        if not self.mailbox.queue or run.is_over or self._outbox_is_full():
+        run, mailbox = self.run, self.mailbox
+        if not mailbox.queue or run.dispatcher.closed or self._outbox_is_full(run):
             self.is_scheduled = False
             return None
-        delivery: Delivery = self.mailbox.take()
-        attempt = run.attempts.get(delivery.seq, 0) + 1 if run.attempts else 1
+        delivery: Delivery = mailbox.queue.popleft()
+        seq, _, sources, message, request = delivery
+        attempt = run.attempts.get(seq, 0) + 1 if run.attempts else 1
         run.emit(
             WorkflowEvent(
-                "executor_invoked",
-                delivery.message,
-                False,
-                None,
-                None,
-                self.name,
-                None,
-                delivery.seq,
-                attempt,
+                "executor_invoked", message, False, None, None, self.name, None, seq, attempt
             )
         )
         ctx = self.ctx = TurnContext(self, delivery, attempt)
         self.context = run.context.copy()
-        return self._call(ctx)
-
-    def _outbox_is_full(self) -> bool:
-        run = self.run
-        if len(run.open) < run.settings.max_in_flight:
-            return False
-        run.fail(OutboxLimitError(run.settings.name, run.settings.max_in_flight))
-        return True
-
-    def _call(self, ctx: TurnContext) -> Coroutine[Any, Any, Any]:
-        message, request = ctx.delivery.message, ctx.delivery.request
         if request is not None:
-            answering = self.executor.find_response_handler(request.data, message)
-            assert answering is not None, "responses without a handler are refused before the run"
-            coro = answering.function(self.executor, request.data, message, ctx)
-            return coro if self.is_plain else self._careful(ctx, lambda: coro)
+            return self._answer(ctx, request, message)
         found = self.executor.find_handler(message)
         assert found is not None, "routing sends an executor only what it handles"
-        if len(ctx.delivery.sources) > 1:
+        if len(sources) > 1:
             # An attempt that changes the list a join released must not change the next one's.
             message = list(message)
         if self.is_plain:
             return found.function(self.executor, message, ctx)
-        return self._careful(ctx, lambda: found.function(self.executor, message, ctx))
+        return self._careful(ctx, partial(found.function, self.executor, message, ctx))
+
+    def _outbox_is_full(self, run: Run) -> bool:
+        if len(run.open) < run.max_in_flight:
+            return False
+        run.fail(OutboxLimitError(run.settings.name, run.max_in_flight))
+        return True
+
+    def _answer(self, ctx: TurnContext, request: Request, message: Any) -> Any:
+        found = self.executor.find_response_handler(request.data, message)
+        assert found is not None, "responses without a handler are refused before the run"
+        call = partial(found.function, self.executor, request.data, message, ctx)
+        return call() if self.is_plain else self._careful(ctx, call)
 
     async def _careful(
         self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]
@@ -133,12 +121,12 @@ class ExecutorCell:
         await call()
         run = self.run
         if ctx.sent:
-            ctx.chosen = [
+            ctx.more().chosen = [
                 await choose_targets(run.graph, self.name, message, target)
                 for message, target in ctx.sent
             ]
         if self.rolls_back_by_hooks:
-            ctx.snapshot = await self.executor.on_checkpoint_save()
+            ctx.more().snapshot = await self.executor.on_checkpoint_save()
 
     async def _roll_back(self, ctx: TurnContext) -> None:
         if ctx.attempt > 1:
@@ -152,8 +140,10 @@ class ExecutorCell:
         assert ctx is not None
         ctx.is_open = False
         self.mailbox.handled += 1
-        self.run.commit(ctx)
-        return self._has_more()
+        run = self.run
+        run.commit(ctx)
+        more = self.is_scheduled = bool(self.mailbox.queue) and not run.dispatcher.closed
+        return more
 
     def not_done(self, error: BaseException | None) -> bool:
         """Commit nothing: an error, or an interruption."""
@@ -175,9 +165,10 @@ class ExecutorCell:
 
 
 def has_snapshots(executor: Executor) -> bool:
-    """Whether *executor* says how to save and restore its mutable attributes."""
+    """Whether *executor* keeps mutable attributes, and says how to save and restore them."""
     kind = type(executor)
     return (
-        kind.on_checkpoint_save is not Executor.on_checkpoint_save
+        executor.state is None
+        and kind.on_checkpoint_save is not Executor.on_checkpoint_save
         and kind.on_checkpoint_restore is not Executor.on_checkpoint_restore
     )

@@ -25,20 +25,33 @@ RESERVED: Final = frozenset(
 )
 
 
+class Rare:
+    """What only some turns have.
+
+    ``chosen`` and ``snapshot`` are what the end of the turn found out where it had to await:
+    the targets of each message, and what the executor keeps.
+    """
+
+    __slots__ = ("actions", "chosen", "requests", "snapshot")
+
+    def __init__(self) -> None:
+        self.actions: list[Callable[[], None]] = []
+        self.chosen: list[tuple[str, ...]] | None = None
+        self.requests: dict[str, Request] = {}
+        self.snapshot: Any = None
+
+
 class TurnContext(WorkflowContext[Any, Any]):
     """The context of one attempt at one delivery."""
 
     __slots__ = (
-        "at_commit",
         "attempt",
         "cell",
-        "chosen",
         "delivery",
         "is_open",
         "outputs",
-        "requests",
+        "rare",
         "sent",
-        "snapshot",
         "state",
         "writes",
     )
@@ -56,12 +69,14 @@ class TurnContext(WorkflowContext[Any, Any]):
         self.outputs: list[Any] = []
         # Made when they are first needed.
         self.writes: dict[str, Any] | None = None
-        self.requests: dict[str, Request] | None = None
-        self.at_commit: list[Callable[[], None]] | None = None
-        # What the end of the turn found out, when it had to await: targets, a snapshot.
-        self.chosen: list[tuple[str, ...]] | None = None
-        self.snapshot: Any = None
+        self.rare: Rare | None = None
         self.is_open = True
+
+    def more(self) -> Rare:
+        """Return what only some turns have, made when it is first needed."""
+        if self.rare is None:
+            self.rare = Rare()
+        return self.rare
 
     def _check(self) -> None:
         if not self.is_open:
@@ -94,8 +109,7 @@ class TurnContext(WorkflowContext[Any, Any]):
         """See `WorkflowContext.request_info`."""
         self._check()
         request_id = request_id or str(uuid.uuid4())
-        self.requests = self.requests or {}
-        self.requests[request_id] = Request(
+        self.more().requests[request_id] = Request(
             request_id, self.delivery.target, request_data, response_type
         )
 
@@ -167,5 +181,4 @@ class TurnContext(WorkflowContext[Any, Any]):
     def _at_commit(self, action: Callable[[], None]) -> None:
         """Have *action*, which must neither wait nor raise, called when this turn takes effect."""
         self._check()
-        self.at_commit = self.at_commit or []
-        self.at_commit.append(action)
+        self.more().actions.append(action)

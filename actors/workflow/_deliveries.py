@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from actors.workflow._context import Rare
 
 
 class Request:
@@ -36,15 +36,14 @@ class Delivery(NamedTuple):
 class Effects(NamedTuple):
     """What a committed turn sent and wrote, kept until its round ends.
 
-    ``chosen`` are the targets of each message, where conditions had to be asked; ``actions``
-    is what the turn wants done then.
+    ``rare`` has the targets of each message, where conditions had to be asked, and what the
+    turn wants done then.
     """
 
     source: str
     sent: list[tuple[Any, str | None]]
-    chosen: list[tuple[str, ...]] | None
     writes: dict[str, Any] | None
-    actions: list[Callable[[], None]] | None
+    rare: Rare | None
 
 
 class News:

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from actors._core._feed import Feed
-    from actors._core._supervision import Supervision
     from actors.workflow._carry import Carry
     from actors.workflow._context import TurnContext
     from actors.workflow._deliveries import Request
@@ -85,6 +84,8 @@ class Run:
     ) -> None:
         self.graph = graph
         self.settings = settings
+        self.supervision = settings.supervision
+        self.max_in_flight = settings.max_in_flight
         self.feed = feed
         self.context = contextvars.copy_context()
         self.dispatcher = Dispatcher()
@@ -136,7 +137,8 @@ class Run:
 
     def _start(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
-        self.emit(WorkflowEvent("started"))
+        if self.feed is not None:
+            self.feed.put(WorkflowEvent("started"))
         self._say(State.IN_PROGRESS)
         if self.was_cancelled:
             nursery.cancel_scope.cancel()
@@ -206,11 +208,7 @@ class Run:
 
     def emit(self, event: WorkflowEvent) -> bool:
         """Tell the listener, and keep it for the result. True: the listener is far behind."""
-        kind = event.type
-        if kind == "status":
-            self.statuses.append(event)
-        if kind != "started" and (kind != "status" or self._includes_status):
-            self.events.append(event)
+        self.events.append(event)
         feed = self.feed
         if feed is None:
             return False
@@ -224,7 +222,15 @@ class Run:
 
     def _say(self, status: WorkflowRunState) -> None:
         self.status = status
-        self.emit(WorkflowEvent("status", None, False, status))
+        self._tell_status(WorkflowEvent("status", None, False, status))
+
+    def _tell_status(self, event: WorkflowEvent) -> None:
+        """As `emit`, but it enters the result's list only on demand."""
+        self.statuses.append(event)
+        if self._includes_status:
+            self.events.append(event)
+        if self.feed is not None:
+            self.feed.put(event)
 
     def _say_leftovers(self) -> None:
         self.leftovers.add_joins(self.joins)
@@ -242,12 +248,13 @@ class Run:
         news = News()
         try:
             cell.state = ctx.state
-            if ctx.attempt > 1 or ctx.snapshot is not None:
-                self.attempts.pop(seq, None)
-                cell.snapshot = ctx.snapshot
             del self.open[seq]
-            if ctx.requests:
-                self._ask(ctx.requests, news)
+            if ctx.attempt > 1:
+                self.attempts.pop(seq, None)
+            rare = ctx.rare
+            if rare is not None:
+                cell.snapshot = rare.snapshot
+                self._ask(rare.requests, news)
             if ctx.outputs:
                 self.outputs.setdefault(cell.designation, []).extend(ctx.outputs)
             data = [message for message, _ in ctx.sent] + ctx.outputs or None
@@ -264,7 +271,7 @@ class Run:
                     ctx.attempt,
                 )
             )
-            effects = Effects(executor_id, ctx.sent, ctx.chosen, ctx.writes, ctx.at_commit)
+            effects = Effects(executor_id, ctx.sent, ctx.writes, rare)
             self.schedule.committed(self, seq, effects, news)
             self.settle(news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
@@ -273,7 +280,10 @@ class Run:
     def settle(self, news: News) -> None:
         """Publish what a commit brought, now that it is safe."""
         for event in news.events:
-            self.emit(event)
+            if event.type == "status":
+                self._tell_status(event)
+            else:
+                self.emit(event)
         for delivery in news.deliveries:
             self.cell(delivery.target).push(delivery)
         if not self.open:
@@ -345,11 +355,6 @@ class Run:
         await trio.sleep(delay)
         self.dispatcher.schedule(cell)
 
-    @property
-    def supervision(self) -> Supervision | None:
-        """How failed turns are dealt with; None: the first fails the run."""
-        return self.settings.supervision
-
     def kwargs_of(
         self, executor_id: str
     ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
@@ -387,27 +392,37 @@ class Run:
 
     def apply(self, effects: Effects, news: News) -> None:
         """Make the writes of a committed turn visible, and send its messages on."""
-        if effects.writes:
-            self.shared.update(effects.writes)
-        for action in effects.actions or ():
-            action()
-        source, graph, chosen = effects.source, self.graph, effects.chosen
-        for index, (message, target_id) in enumerate(effects.sent):
+        source, sent, writes, rare = effects
+        chosen = None
+        if writes:
+            self.shared.update(writes)
+        if rare is not None:
+            chosen = rare.chosen
+            for action in rare.actions:
+                action()
+        if not sent:
+            return
+        routes = self.graph.routes.get(source)
+        joins = () if routes is None else routes.joins
+        for index, (message, target_id) in enumerate(sent):
             targets = (
-                static_targets(graph, source, message, target_id)
+                static_targets(self.graph, source, message, target_id)
                 if chosen is None
                 else chosen[index]
             )
             for target in targets:
                 self._deliver(target, (source,), message, news)
-            routes = graph.routes.get(source)
-            if routes is not None and routes.joins:
-                joins = accepting_joins(graph, source, message, target_id)
-                for join in joins:
-                    self._offer(self.joins[join], source, message, news)
-                targets = targets or tuple(map(str, joins))
+            if joins and self._join(source, message, target_id, news):
+                continue
             if not targets:
-                self.leftovers.add_message(graph, source, message, target_id)
+                self.leftovers.add_message(self.graph, source, message, target_id)
+
+    def _join(self, source: str, message: Any, target_id: str | None, news: News) -> bool:
+        """Offer *message* to the joins of its sender; whether one took it."""
+        indexes = accepting_joins(self.graph, source, message, target_id)
+        for index in indexes:
+            self._offer(self.joins[index], source, message, news)
+        return bool(indexes)
 
     def _offer(self, buffer: JoinBuffer, source: str, message: Any, news: News) -> None:
         buffer.offer(source, message)

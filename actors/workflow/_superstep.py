@@ -48,14 +48,18 @@ class Superstep:
 
     def committed(self, run: Run, seq: int, effects: Effects, news: News) -> None:
         """Keep the effects of a turn; at the last one of the round apply them all."""
-        self._effects[seq] = effects
-        if effects.writes:
-            self._own.setdefault(effects.source, {}).update(effects.writes)
         if run.open:
+            self._effects[seq] = effects
+            if effects.writes:
+                self._own.setdefault(effects.source, {}).update(effects.writes)
             return
-        done, self._effects, self._own = self._effects, {}, {}
-        for number in sorted(done):
-            run.apply(done[number], news)
+        if self._effects:
+            self._effects[seq] = effects
+            done, self._effects, self._own = self._effects, {}, {}
+            for number in sorted(done):
+                run.apply(done[number], news)
+        else:
+            run.apply(effects, news)  # the only turn of its round
         self.number += 1
         news.events.append(self._event("superstep_completed", self.number))
         if run.open:
