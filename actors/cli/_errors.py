@@ -17,7 +17,8 @@ _INSTALLED = ("site-packages", "dist-packages")
 def describe(error: BaseException) -> str:
     """Return an error's type and message, and the line of the user's that it came from."""
     place = place_of(error)
-    said = str(error) or "it has no message"
+    # A SyntaxError's text names the place already.
+    said = (error.msg if isinstance(error, SyntaxError) else str(error)) or "it has no message"
     first = f"{type(error).__name__}: {said}{place and f' ({place})'}"
     if not isinstance(error, BaseExceptionGroup):
         return first

@@ -148,4 +148,4 @@ def _checked(made: Any, label: str) -> Workflow:
         return made
     if inspect.isasyncgen(made):
         raise CommandError(f"{label} is an async generator; put @asynccontextmanager above it")
-    raise CommandError(f"{label} returned a {type(made).__name__} instead of a workflow")
+    raise CommandError(f"{label} returned {type(made).__name__}, not Workflow")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DOING: Final = {"check": "checking", "download": "downloading", "unpack": "unpacking"}
 _MEGABYTE: Final = 1_000_000
-_STEP: Final = 10
+_TENTHS: Final = 10
 
 
 def fetch_model_file(path: Path | None) -> int:
@@ -63,7 +63,7 @@ def _progress() -> _Lines | _Bar:
 
 
 class _Lines:
-    """Progress in lines, one for each tenth."""
+    """Progress in lines: one for each tenth of the download, one for each other step."""
 
     def __init__(self) -> None:
         self._last = ("", -1)
@@ -76,10 +76,13 @@ class _Lines:
 
     def show(self, progress: FetchProgress) -> None:
         """Show how far it is."""
-        tenth = _STEP * progress.done // max(progress.total, 1)
-        if (progress.step, tenth) != self._last:
-            self._last = (progress.step, tenth)
-            say(f"{_DOING[progress.step]}: {tenth * _STEP} % of {progress.total // _MEGABYTE} MB")
+        is_download = progress.step == "download"
+        tenth = _TENTHS * progress.done // max(progress.total, 1) if is_download else 0
+        if (progress.step, tenth) == self._last:
+            return
+        self._last = (progress.step, tenth)
+        share = f"{tenth}0 % of " if is_download else ""
+        say(f"{_DOING[progress.step]} {share}{progress.total // _MEGABYTE} MB")
 
 
 class _Bar:

@@ -140,6 +140,9 @@ def request_record(event: WorkflowEvent) -> dict[str, Any]:
 
 def event_record(event: WorkflowEvent) -> dict[str, Any]:
     """Return an event as a line of ``--json``; what isn't set is left out."""
-    fields = {name: getattr(event, name) for name in event.__struct_fields__ if name[0] != "_"}
+    names = [name for name in event.__struct_fields__ if name[0] != "_"]
+    # Who speaks, in the word that the API has for it.
+    names[names.index("from_executor")] = "origin"
+    fields = {name: getattr(event, name) for name in names}
     found = {name: to_plain(value) for name, value in fields.items() if value is not None}
     return found | request_record(event) if event.type == "request_info" else found
