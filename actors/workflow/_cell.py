@@ -30,6 +30,7 @@ class ExecutorCell:
         "ctx",
         "designation",
         "executor",
+        "find",
         "is_plain",
         "is_scheduled",
         "mailbox",
@@ -44,6 +45,7 @@ class ExecutorCell:
         self.run = run
         self.executor = executor
         self.name = executor.id
+        self.find = executor.finder
         self.state = executor.state
         # Admission is the run's affair: its outbox has the bound, not each mailbox.
         self.mailbox = Mailbox(float("inf"))
@@ -91,13 +93,14 @@ class ExecutorCell:
         self.context = run.context.copy()
         if request is not None:
             return self._answer(ctx, request, message)
-        found = self.executor.find_handler(message)
+        found = self.find(message)
         assert found is not None, "routing sends an executor only what it handles"
         if len(sources) > 1:
             # An attempt that changes the list a join released must not change the next one's.
             message = list(message)
         if self.is_plain:
-            return found.function(self.executor, message, ctx)
+            coro: Coroutine[Any, Any, Any] = found.function(self.executor, message, ctx)
+            return coro
         return self._careful(ctx, partial(found.function, self.executor, message, ctx))
 
     def _outbox_is_full(self, run: Run) -> bool:

@@ -77,7 +77,7 @@ class Graph:
         factories: what makes a new executor for each run, by id, where one was given.
         joins: the joins among the groups.
         routes: by sender; no entry for one without an outgoing edge.
-        accepts: by executor, whether it takes a message.
+        accepts: by executor, whether it takes a message, as a truth value.
         designations: what an executor's outputs count as; no entry where they are hidden.
     """
 
@@ -89,7 +89,7 @@ class Graph:
     factories: Mapping[str, ExecutorFactory] = _NONE
     joins: tuple[Join, ...] = attrs.field(init=False)
     routes: Mapping[str, Routes] = attrs.field(init=False)
-    accepts: Mapping[str, Callable[[object], bool]] = attrs.field(init=False)
+    accepts: Mapping[str, Callable[[object], object]] = attrs.field(init=False)
     designations: Mapping[str, Designation] = attrs.field(init=False)
 
     @joins.default
@@ -117,8 +117,13 @@ class Graph:
         }
 
     @accepts.default
-    def _accepts(self) -> dict[str, Callable[[object], bool]]:
-        return {name: executor.can_handle_data for name, executor in self.executors.items()}
+    def _accepts(self) -> dict[str, Callable[[object], object]]:
+        return {
+            name: executor.finder
+            if type(executor).can_handle_data is Executor.can_handle_data
+            else executor.can_handle_data
+            for name, executor in self.executors.items()
+        }
 
     @designations.default
     def _designations(self) -> dict[str, Designation]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from actors.workflow._carry import Carry
     from actors.workflow._context import TurnContext
     from actors.workflow._deliveries import Request
-    from actors.workflow._graph import Graph
+    from actors.workflow._graph import Graph, Routes
     from actors.workflow._kwargs import RunKwargs
     from actors.workflow._settings import Settings
 
@@ -392,33 +392,47 @@ class Run:
 
     def apply(self, effects: Effects, news: News) -> None:
         """Make the writes of a committed turn visible, and send its messages on."""
-        source, sent, writes, rare = effects
-        chosen = None
-        if writes:
-            self.shared.update(writes)
+        if effects.writes:
+            self.shared.update(effects.writes)
+        rare = effects.rare
         if rare is not None:
-            chosen = rare.chosen
             for action in rare.actions:
                 action()
-        if not sent:
+        if effects.sent:
+            self._send(effects, None if rare is None else rare.chosen, news)
+
+    def _send(self, effects: Effects, chosen: list[tuple[str, ...]] | None, news: News) -> None:
+        """Deliver what a turn sent; *chosen* are the targets, where conditions were asked."""
+        source, graph = effects.source, self.graph
+        routes = graph.routes.get(source)
+        if routes is None and chosen is None:
+            # The end of a chain. Unless it names a target, nobody was meant to get anything.
+            for message, target_id in effects.sent:
+                self.leftovers.add_message(graph, source, message, target_id)
             return
-        routes = self.graph.routes.get(source)
-        joins = () if routes is None else routes.joins
-        for index, (message, target_id) in enumerate(sent):
+        sources = (source,)
+        for index, (message, target_id) in enumerate(effects.sent):
             targets = (
-                static_targets(self.graph, source, message, target_id)
+                static_targets(graph, source, message, target_id)
                 if chosen is None
                 else chosen[index]
             )
             for target in targets:
-                self._deliver(target, (source,), message, news)
-            if joins and self._join(source, message, target_id, news):
-                continue
-            if not targets:
-                self.leftovers.add_message(self.graph, source, message, target_id)
+                self._deliver(target, sources, message, news)
+            if not self._join(routes, source, message, target_id, news) and not targets:
+                self.leftovers.add_message(graph, source, message, target_id)
 
-    def _join(self, source: str, message: Any, target_id: str | None, news: News) -> bool:
+    def _join(
+        self,
+        routes: Routes | None,
+        source: str,
+        message: Any,
+        target_id: str | None,
+        news: News,
+    ) -> bool:
         """Offer *message* to the joins of its sender; whether one took it."""
+        if routes is None or not routes.joins:
+            return False
         indexes = accepting_joins(self.graph, source, message, target_id)
         for index in indexes:
             self._offer(self.joins[index], source, message, news)
