@@ -99,8 +99,7 @@ class ExecutorCell:
             # An attempt that changes the list a join released must not change the next one's.
             message = list(message)
         if self.is_plain:
-            coro: Coroutine[Any, Any, Any] = found.function(self.executor, message, ctx)
-            return coro
+            return found.function(self.executor, message, ctx)
         return self._careful(ctx, partial(found.function, self.executor, message, ctx))
 
     def _outbox_is_full(self, run: Run) -> bool:
@@ -109,7 +108,9 @@ class ExecutorCell:
         run.fail(OutboxLimitError(run.settings.name, run.max_in_flight))
         return True
 
-    def _answer(self, ctx: TurnContext, request: Request, message: Any) -> Any:
+    def _answer(
+        self, ctx: TurnContext, request: Request, message: Any
+    ) -> Coroutine[Any, Any, Any]:
         found = self.executor.find_response_handler(request.data, message)
         assert found is not None, "responses without a handler are refused before the run"
         call = partial(found.function, self.executor, request.data, message, ctx)
