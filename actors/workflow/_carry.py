@@ -52,7 +52,7 @@ class Carry:
     def update(self, run: Run) -> None:
         """Take over what *run*, which ended well, has committed."""
         self.states.update({name: cell.state for name, cell in run.cells.items()})
-        self.joins = {n: b.waiting for n, b in enumerate(run.joins) if not b.is_empty}
+        self.joins = {n: b.waiting for n, b in enumerate(run.outbox.joins) if not b.is_empty}
         self.rounds = run.schedule.number
         self.beginning = ()
 

@@ -103,7 +103,7 @@ class ExecutorCell:
         return self._careful(ctx, partial(found.function, self.executor, message, ctx))
 
     def _outbox_is_full(self, run: Run) -> bool:
-        if len(run.open) < run.max_in_flight:
+        if len(run.outbox.open) < run.max_in_flight:
             return False
         run.fail(OutboxLimitError(run.settings.name, run.max_in_flight))
         return True

@@ -27,12 +27,10 @@ from actors._core._inline import run_inline
 from actors._core._supervision import Restart, StartAgain, decide
 from actors._core._turn import bare, split
 from actors.workflow._cell import ExecutorCell
-from actors.workflow._deliveries import Delivery, Effects, News
+from actors.workflow._deliveries import Effects, News
 from actors.workflow._input import InputTypeError
-from actors.workflow._joins import JoinBuffer
-from actors.workflow._leftovers import Leftovers
+from actors.workflow._outbox import Outbox
 from actors.workflow._result import WorkflowRunResult
-from actors.workflow._routing import accepting_joins, static_targets
 from actors.workflow._superstep import Superstep
 from protocols._errors import EdgeConditionError
 from protocols._events import (
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from actors.workflow._carry import Carry
     from actors.workflow._context import TurnContext
     from actors.workflow._deliveries import Request
-    from actors.workflow._graph import Graph, Routes
+    from actors.workflow._graph import Graph
     from actors.workflow._kwargs import RunKwargs
     from actors.workflow._settings import Settings
 
@@ -92,16 +90,14 @@ class Run:
         self.carry = carry
         self.shared = carry.shared
         self.requests = carry.requests
-        self.joins = [JoinBuffer(join, carry.joins.get(n)) for n, join in enumerate(graph.joins)]
+        self.outbox = Outbox(graph, carry)
         self.schedule = Superstep(carry.rounds, settings.max_iterations)
-        self.open: dict[int, Delivery] = {}
         self.attempts: dict[int, int] = {}
         self.status = State.IN_PROGRESS
         self.error: BaseException | None = None
         self.events: list[WorkflowEvent] = []
         self.statuses: list[WorkflowEvent] = []
         self.outputs: dict[str | None, list[Any]] = {}
-        self.leftovers = Leftovers()
         self._cells: dict[str, ExecutorCell] = {}
         self._kwargs = kwargs
         self._chance = chance
@@ -148,7 +144,7 @@ class Run:
             news = News()
             self.schedule.start(self, news)
             for target, source, message, request in self.carry.beginning:
-                self._deliver(target, (source,), message, news, request)
+                self.outbox.deliver(target, (source,), message, news, request)
             self.settle(news)
         except Exception as exc:  # noqa: BLE001  (it is the run's error, raised at the end)
             self.fail(exc)
@@ -195,7 +191,7 @@ class Run:
             self.outputs.get("output", ()),
             self.outputs.get("intermediate", ()),
             self.statuses,
-            self.leftovers.all(),
+            self.outbox.leftovers.all(),
         )
 
     def fail(self, error: BaseException) -> None:
@@ -233,8 +229,9 @@ class Run:
             self.feed.put(event)
 
     def _say_leftovers(self) -> None:
-        self.leftovers.add_joins(self.joins)
-        for warning in self.leftovers.warnings():
+        leftovers = self.outbox.leftovers
+        leftovers.add_joins(self.outbox.joins)
+        for warning in leftovers.warnings():
             self.emit(WorkflowEvent.warning(warning))
 
     # ------------------------------------------------------------------ turns
@@ -248,7 +245,7 @@ class Run:
         news = News()
         try:
             cell.state = ctx.state
-            del self.open[seq]
+            del self.outbox.open[seq]
             if ctx.attempt > 1:
                 self.attempts.pop(seq, None)
             rare = ctx.rare
@@ -286,7 +283,7 @@ class Run:
                 self.emit(event)
         for delivery in news.deliveries:
             self.cell(delivery.target).push(delivery)
-        if not self.open:
+        if not self.outbox.open:
             self.dispatcher.close()
 
     def not_committed(self, ctx: TurnContext, error: BaseException | None) -> bool:
@@ -394,64 +391,8 @@ class Run:
         """Make the writes of a committed turn visible, and send its messages on."""
         if effects.writes:
             self.shared.update(effects.writes)
-        rare = effects.rare
-        if rare is not None:
-            for action in rare.actions:
+        if effects.rare is not None:
+            for action in effects.rare.actions:
                 action()
         if effects.sent:
-            self._send(effects, None if rare is None else rare.chosen, news)
-
-    def _send(self, effects: Effects, chosen: list[tuple[str, ...]] | None, news: News) -> None:
-        """Deliver what a turn sent; *chosen* are the targets, where conditions were asked."""
-        source, graph = effects.source, self.graph
-        routes = graph.routes.get(source)
-        if routes is None and chosen is None:
-            # The end of a chain. Unless it names a target, nobody was meant to get anything.
-            for message, target_id in effects.sent:
-                self.leftovers.add_message(graph, source, message, target_id)
-            return
-        sources = (source,)
-        for index, (message, target_id) in enumerate(effects.sent):
-            targets = (
-                static_targets(graph, source, message, target_id)
-                if chosen is None
-                else chosen[index]
-            )
-            for target in targets:
-                self._deliver(target, sources, message, news)
-            if not self._join(routes, source, message, target_id, news) and not targets:
-                self.leftovers.add_message(graph, source, message, target_id)
-
-    def _join(
-        self,
-        routes: Routes | None,
-        source: str,
-        message: Any,
-        target_id: str | None,
-        news: News,
-    ) -> bool:
-        """Offer *message* to the joins of its sender; whether one took it."""
-        if routes is None or not routes.joins:
-            return False
-        indexes = accepting_joins(self.graph, source, message, target_id)
-        for index in indexes:
-            self._offer(self.joins[index], source, message, news)
-        return bool(indexes)
-
-    def _offer(self, buffer: JoinBuffer, source: str, message: Any, news: News) -> None:
-        buffer.offer(source, message)
-        while buffer.is_complete:
-            join = buffer.join
-            self._deliver(join.target, join.sources, buffer.release(), news)
-
-    def _deliver(
-        self,
-        target: str,
-        sources: tuple[str, ...],
-        message: Any,
-        news: News,
-        request: Request | None = None,
-    ) -> None:
-        self.carry.seq = seq = self.carry.seq + 1
-        delivery = self.open[seq] = Delivery(seq, target, sources, message, request)
-        news.deliveries.append(delivery)
+            self.outbox.send(effects, news)

@@ -48,7 +48,7 @@ class Superstep:
 
     def committed(self, run: Run, seq: int, effects: Effects, news: News) -> None:
         """Keep the effects of a turn; at the last one of the round apply them all."""
-        if run.open:
+        if run.outbox.open:
             self._effects[seq] = effects
             if effects.writes:
                 self._own.setdefault(effects.source, {}).update(effects.writes)
@@ -62,7 +62,7 @@ class Superstep:
             run.apply(effects, news)  # the only turn of its round
         self.number += 1
         news.events.append(self._event("superstep_completed", self.number))
-        if run.open:
+        if run.outbox.open:
             self.start(run, news)
 
     def _event(self, kind: str, number: int) -> WorkflowEvent:
