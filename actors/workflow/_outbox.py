@@ -94,7 +94,8 @@ class Outbox:
         return bool(indexes)
 
     def _offer(self, buffer: JoinBuffer, source: str, message: Any, news: News) -> None:
-        buffer.offer(source, message)
-        while buffer.is_complete:
+        is_complete = buffer.offer(source, message)
+        while is_complete:
             join = buffer.join
             self.deliver(join.target, join.sources, buffer.release(), news)
+            is_complete = buffer.is_complete
