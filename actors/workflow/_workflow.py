@@ -36,9 +36,13 @@ class Workflow:
     Args:
         graph: what is run.
         settings: how.
+
+    Raises:
+        WorkflowException: the settings ask for something that this version doesn't do yet.
     """
 
     def __init__(self, graph: Graph, settings: Settings) -> None:
+        _refuse_what_is_not_there(settings)
         self.graph = graph
         self.settings = settings
         self.id = str(uuid.uuid4())
@@ -279,3 +283,18 @@ class Workflow:
 
 def _listed(ids: tuple[str, ...] | None) -> list[str] | None:
     return None if ids is None else list(ids)
+
+
+def _refuse_what_is_not_there(settings: Settings) -> None:
+    """Say so at build: a setting that silently did nothing would be found out in production."""
+    asked = {
+        "schedule='flow'": settings.schedule != "superstep",
+        "strict_types=True": settings.strict_types,
+        "checkpoint_storage": settings.checkpoint_storage is not None,
+        "durability": settings.durability is not None,
+    }
+    if missing := [name for name, is_asked in asked.items() if is_asked]:
+        raise WorkflowException(
+            f"workflow {settings.name!r}: this version doesn't do {', '.join(missing)} yet; leave "
+            "it out"
+        )

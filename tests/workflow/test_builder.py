@@ -22,6 +22,7 @@ from actors.workflow._validation_errors import (
     ValidationTypeEnum,
     WorkflowValidationError,
 )
+from protocols import WorkflowException
 
 
 class Step(Executor):
@@ -231,11 +232,8 @@ def test_options_become_settings() -> None:
             "news",
             "writes news",
             start_executor=a,
-            checkpoint_storage="the store",
-            schedule="flow",
+            schedule="superstep",
             supervision=supervision,
-            strict_types=True,
-            durability="async",
             on_checkpoint_error="warn",
             max_in_flight=10,
         )
@@ -245,11 +243,26 @@ def test_options_become_settings() -> None:
 
     assert settings.max_iterations == 7
     assert (settings.name, settings.description) == ("news", "writes news")
-    assert settings.checkpoint_storage == "the store"
     assert settings.supervision is supervision
-    assert (settings.schedule, settings.durability) == ("flow", "async")
-    assert (settings.strict_types, settings.on_checkpoint_error) == (True, "warn")
+    assert (settings.schedule, settings.on_checkpoint_error) == ("superstep", "warn")
     assert settings.max_in_flight == 10
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"schedule": "flow"},
+        {"strict_types": True},
+        {"checkpoint_storage": "the store"},
+        {"durability": "async"},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_an_option_that_is_not_there_yet_is_refused_by_its_name(option: dict[str, Any]) -> None:
+    builder = WorkflowBuilder(start_executor=a, **option)
+
+    with pytest.raises(WorkflowException, match=next(iter(option))):
+        builder.build()
 
 
 def test_a_workflow_without_a_name_gets_one_of_its_own() -> None:
