@@ -124,7 +124,7 @@ def _module_name(path: Path) -> str:
 
 
 def _explain(error: BaseException, target: Target) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name == target.where:
+    if isinstance(error, ModuleNotFoundError) and _is_part(error.name or "", target):
         known = explain_import_error(error, target.folders)
         return known or f"there is no module {target.where}{_modules_like(target.where)}"
     if isinstance(error, SystemExit):
@@ -137,6 +137,11 @@ def _explain(error: BaseException, target: Target) -> str:
     place = place_of(error)
     reason = f"{known}{place and f' ({place})'}" if known else describe(error)
     return f"{target.where} can't be loaded: {reason}"
+
+
+def _is_part(missing: str, target: Target) -> bool:
+    """Say whether the module that is missing is the target, or a package that it would be in."""
+    return target.path is None and f"{target.where}.".startswith(f"{missing}.")
 
 
 def _modules_like(name: str) -> str:

@@ -26,7 +26,12 @@ from actors.cli._views import JsonView, LineView, OutputView, View, say
 from actors.workflow._workflow import Workflow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from actors.workflow._run import Run
+    from actors.workflow._run_stream import RunStream
+    from actors.workflow._settings import Settings
+    from protocols._events import WorkflowEvent
 
 
 @attrs.frozen
@@ -113,7 +118,7 @@ class _Running:
             async with opened(self.value, self.label) as workflow:
                 message = fit_input(workflow, self.text)
                 self.started = time.monotonic()
-                await self._follow(_limited(workflow, self.command.max_iterations), message, view)
+                await self._follow(workflow, message, view)
         except (CommandError, BrokenPipeError):
             raise
         # Of the user's own code before or after the run, and why it is no part of the run.
@@ -122,30 +127,38 @@ class _Running:
 
     async def _follow(self, workflow: Workflow, message: Any, view: View) -> None:
         """Run, and note what the run fails with, which is a result like others."""
+        observed = _Observed(workflow.graph, _settings(workflow, self.command.max_iterations))
         try:
-            if self.command.stream:
-                await self._follow_stream(workflow, message, view)
-            else:
-                await self._follow_events(workflow, message, view)
+            await self._show_events(observed, message, view)
         except BrokenPipeError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 (it is the run's, and reported)
             self.error = error
             await trio.lowlevel.checkpoint()
+        except BaseExceptionGroup as group:
+            exits, rest = group.split(SystemExit)
+            if exits is None or rest is not None:
+                raise
+            self.error = exits.exceptions[0]
+            await trio.lowlevel.checkpoint()
 
-    async def _follow_stream(self, workflow: Workflow, message: Any, view: View) -> None:
-        async with workflow.run(message, stream=True) as events:
-            async for event in events:
-                view.show(event, self.tally.note(event, time.monotonic()))
+    async def _show_events(self, workflow: _Observed, message: Any, view: View) -> None:
+        seen = 0
 
-    async def _follow_events(self, workflow: Workflow, message: Any, view: View) -> None:
-        """Run without streaming. Events can be seen afterwards, whatever the end was."""
-        observed = _Observed(workflow.graph, workflow.settings)
+        def show(event: WorkflowEvent) -> None:
+            nonlocal seen
+            seen += event.type != "started"
+            view.show(event, self.tally.note(event, time.monotonic()))
+
         try:
-            await observed.run(message, include_status_events=True)
+            if self.command.stream:
+                await _each(workflow.run(message, stream=True, include_status_events=True), show)
+            else:
+                await workflow.run(message, include_status_events=True)
         finally:
-            for event in observed.events:
-                view.show(event, self.tally.note(event, time.monotonic()))
+            # All of them without streaming; otherwise those that an early end kept from us.
+            for event in workflow.events[seen:]:
+                show(event)
 
     def _view(self) -> View:
         if self.command.as_json:
@@ -160,21 +173,26 @@ class _Running:
         return LineView()
 
 
-def _limited(workflow: Workflow, max_iterations: int | None) -> Workflow:
+async def _each(stream: RunStream, show: Callable[[WorkflowEvent], None]) -> None:
+    async with stream as events:
+        async for event in events:
+            show(event)
+
+
+def _settings(workflow: Workflow, max_iterations: int | None) -> Settings:
     if max_iterations is None:
-        return workflow
-    settings = attrs.evolve(workflow.settings, max_iterations=max_iterations)
-    return Workflow(workflow.graph, settings)
+        return workflow.settings
+    return attrs.evolve(workflow.settings, max_iterations=max_iterations)
 
 
 class _Observed(Workflow):
-    """A workflow that keeps its run, so that one can look at a run that failed."""
+    """A workflow that keeps its run, so that one can look at it also if it gave no result."""
 
     _last: Run | None = None
 
     @property
-    def events(self) -> list[Any]:
-        """What the last run has told so far."""
+    def events(self) -> list[WorkflowEvent]:
+        """What the last run has told so far, but for its very first event."""
         return [] if self._last is None else self._last.events
 
     def _register(self, run: Run) -> Run:

@@ -73,7 +73,9 @@ class LineView:
     def _lines(self, turn: Turn, *, is_over: bool) -> None:
         start = self._shown.get(id(turn), 0)
         end = len(turn.text) if is_over else turn.text.rfind("\n") + 1
-        for line in turn.text[start:end].splitlines():
+        # Not splitlines, which breaks at control characters, too.
+        lines = turn.text[start:end].removesuffix("\n").split("\n") if end > start else []
+        for line in lines:
             print(f"{turn.executor_id} | {without_controls(line)}", flush=True)  # noqa: T201 (the same)
         self._shown[id(turn)] = max(start, end)
         if is_over:
