@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         measured = measure_rounds(figures, options.rounds, clock)
     lines = list(judge(rows, measured))
-    peers = list(dict.fromkeys(figure.peer for figure in measured.values if figure.peer))
+    peers = sorted({figure.peer for figure in measured.values if figure.peer})
     about = conditions(1 if options.smoke else options.rounds, clock, peers)
     if options.json:
         print(json.dumps(as_json(lines, about), indent=1))
