@@ -204,15 +204,19 @@ class Dispatcher:
             worker.cell = cell
             value: Any = None
             error: BaseException | None = None
+            # The task's context becomes the turn's before the first step, not at the first
+            # wait: in this very step the turn may start a dispatcher of its own in the same
+            # task (an actor that runs a workflow), which has to find its home there.
+            context = task.context = cell.context
             try:
-                trap = cell.context.run(step, coro.send, None)
+                trap = context.run(step, coro.send, None)
             except StopIteration as stop:
                 value = stop.value
             except BaseException as exc:  # noqa: BLE001  (every outcome of a turn is captured)
                 error = exc
             else:
-                value, error = await self._go_on(worker, cell, coro, trap, home)
-            worker.cell = None
+                value, error = await self._go_on(worker, coro, trap)
+            worker.cell, task.context = None, home
             if innermost(task) is not token:
                 error = await _mend(worker, cell, token, error)
             if error is None and not worker.interrupted:
@@ -229,14 +233,13 @@ class Dispatcher:
                 await self._breathe(worker)
 
     async def _go_on(
-        self, worker: Worker, cell: Cell, coro: Any, trap: Any, home: Context
+        self, worker: Worker, coro: Any, trap: Any
     ) -> tuple[Any, BaseException | None]:
-        """Drive a turn that waited. Its context becomes the task's own until it ends."""
+        """Drive a turn that waited. Trio steps it in the task's context, which is the turn's."""
         self.lookers -= 1
         if self.ready and not self.lookers and not self.closed:
             self._wake_one()
         worker.turns = 0
-        worker.task.context = cell.context
         try:
             value = await drive(coro, trap)
             if not worker.interrupted and _is_cancelled():
@@ -248,7 +251,6 @@ class Dispatcher:
         else:
             return value, None
         finally:
-            worker.task.context = home
             self.lookers += 1
 
     def _not_done(

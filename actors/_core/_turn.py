@@ -8,8 +8,9 @@
 #
 # - Context variables. The first step runs under `context.run`. From the first wait on, the turn's
 #   context has to be the *task's* context: trio.from_thread.run and trio.to_thread.run_sync look at
-#   the task, not at the caller. So the worker sets `task.context`, and steps run without
-#   `context.run` (they are already inside it).
+#   the task, not at the caller. So the worker sets `task.context`, and later steps run without
+#   `context.run` (trio has entered it). It is set before the first step already, for turns that
+#   start a dispatcher of their own in the same task.
 # - Ctrl-C. Worker code and commits are protected from KeyboardInterrupt, or it would tear a commit
 #   in two. Handlers are not: a runaway handler has to be interruptible. `step` is the border.
 # - A stray Cancelled. Only a cancellation that is in force may pass; see `split` and its caller.
