@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
+import ssl
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
+from actors.agents._late_endpoint import LateEndpoint
 from actors.agents._model_files import model_path, require_gguf
 from actors.agents._model_process import ServerOptions
 from actors.agents._model_supervision import ServerStatus, keep_running
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
     from actors.agents._openai_client import OpenAIChatCompletionClient
 
 _SLOTS_BUDGET: Final = 5.0
+# Loading the certificates, of which none is used, would hold up every task for a while.
+_NO_CERTIFICATES: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# Makes the server send something after each piece of a prompt that it has read, so that it
+# looks whether anybody is still there.
+_SIGNS_OF_LIFE: Final = {"return_progress": True}
 
 
 @attrs.frozen
@@ -51,6 +58,10 @@ class LocalModel:
 
     _status: ServerStatus
     model: str = "local"
+    _endpoint: LateEndpoint = attrs.field(
+        default=attrs.Factory(lambda self: LateEndpoint(self._busy, _SIGNS_OF_LIFE), True),
+        init=False,
+    )
 
     @property
     def base_url(self) -> str:
@@ -82,20 +93,40 @@ class LocalModel:
         url = f"{self._status.url}/slots"
         try:
             # A proxy from the environment has no business between us and this machine.
-            async with httpx2.AsyncClient(trust_env=False, timeout=_SLOTS_BUDGET) as http:
+            async with httpx2.AsyncClient(
+                trust_env=False, timeout=_SLOTS_BUDGET, verify=_NO_CERTIFICATES
+            ) as http:
                 answer = (await http.get(url)).raise_for_status().json()
-        except httpx2.HTTPError as error:
+            return [Slot(slot["id"], slot["is_processing"]) for slot in answer]
+        except (httpx2.HTTPError, ValueError, LookupError, TypeError) as error:
             raise LocalModelError(
                 f"the model server at {self.base_url} doesn't say which slots are busy "
                 f"({error}); if it is being restarted, try again"
             ) from error
-        return [Slot(slot["id"], slot["is_processing"]) for slot in answer]
+
+    async def _busy(self) -> int:
+        try:
+            return sum(slot.is_busy for slot in await self.slots())
+        except LocalModelError:
+            # A server that is down works at nothing.
+            await trio.lowlevel.checkpoint()
+            return 0
 
     def client(self, **kwargs: Any) -> OpenAIChatCompletionClient:
-        """Return a chat client for this model; *kwargs* go to its constructor."""
+        """Return a chat client for this model; *kwargs* go to its constructor.
+
+        Whoever leaves an answer of it early, by a cancellation or otherwise, goes on only when
+        the server has stopped working at it, which it does within some milliseconds. Nobody
+        waits longer than two seconds for that.
+        """
         from actors.agents._openai_client import OpenAIChatCompletionClient
 
-        settings = {"model": self.model, "base_url": self.base_url, "api_key": "none"}
+        settings: dict[str, Any] = {
+            "model": self.model,
+            "base_url": self.base_url,
+            "api_key": "none",
+            "late_endpoint": self._endpoint,
+        }
         return OpenAIChatCompletionClient(**(settings | kwargs))
 
 

@@ -30,6 +30,9 @@ PASSIVE_OPENMP: Final[Mapping[str, str]] = {
 }
 # What keeping prompts of earlier requests may cost, in MiB; the library's own default is 8 GiB.
 PROMPT_CACHE: Final = 256
+# Tokens of prompts that are read in one go. It can't be interrupted in between, so this is how
+# long a request that nobody waits for any more holds its slot, and everybody else's next token.
+BATCH: Final = 64
 ERRORS_ONLY: Final = 1
 
 
@@ -74,6 +77,8 @@ def _parameters(parameters: Any, options: argparse.Namespace) -> Any:
     parameters.port = options.port
     parameters.n_parallel = options.parallel
     parameters.n_ctx = options.context * options.parallel
+    parameters.n_batch = BATCH
+    parameters.n_ubatch = BATCH
     parameters.cache_ram_mib = PROMPT_CACHE
     parameters.ui = False
     # The default lets any page in the user's browser talk to the server.

@@ -41,10 +41,12 @@ if TYPE_CHECKING:
 
     from openai import AsyncOpenAI
 
+    from actors.agents._late_endpoint import LateEndpoint
     from protocols._message import Message
     from protocols._responses import ChatResponse
 
 _MODEL_NAMES: Final = ("OPENAI_CHAT_COMPLETION_MODEL", "OPENAI_MODEL")
+_NO_RETRIES: Final = RetryPolicy(max_retries=0)
 _PER_CALL: Final = ("extra_headers", "extra_query", "timeout")
 
 
@@ -78,6 +80,8 @@ class OpenAIChatCompletionClient(
         env_file_path: a file of ``NAME=value`` lines that wins over the environment.
         reasoning_replay: which assistant messages carry their reasoning back to the endpoint.
         empty_content: what ``content`` is in a message that has only tool calls.
+        late_endpoint: internal, for a server of ours: whoever leaves an answer early waits until
+            the server has noticed.
         **kwargs: what the layers take, such as ``middleware``.
 
     Raises:
@@ -101,6 +105,7 @@ class OpenAIChatCompletionClient(
         env_file_path: str | os.PathLike[str] | None = None,
         reasoning_replay: ReasoningReplay = "with_tool_calls",
         empty_content: EmptyContent = "omit",
+        late_endpoint: LateEndpoint | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -112,6 +117,7 @@ class OpenAIChatCompletionClient(
         self._given_client = async_client
         self._client: AsyncOpenAI | None = None
         self._making = trio.Lock()
+        self._late = late_endpoint
         self._base_url = base_url or settings.find("OPENAI_BASE_URL")
         if async_client is not None:
             self._base_url = str(async_client.base_url)
@@ -173,7 +179,7 @@ class OpenAIChatCompletionClient(
         if not stream:
             return call.respond()
         return self._build_response_stream(
-            call.updates(), response_format=options.get("response_format")
+            call.updates(self.retry), response_format=options.get("response_format")
         )
 
     async def _sdk(self) -> AsyncOpenAI:
@@ -199,6 +205,7 @@ class _Call:
         kwargs: Mapping[str, Any],
     ) -> None:
         self._client = client
+        self._late = client._late  # noqa: SLF001 - a part of that class
         self._messages = messages
         self._options = options
         self._given = {k: kwargs[k] for k in _PER_CALL if kwargs.get(k) is not None}
@@ -208,9 +215,17 @@ class _Call:
         self._endpoint = f"{client.service_url()} (model {model})"
 
     async def respond(self) -> ChatResponse[Any]:
-        return await call_with_retries(self._client.retry, partial(self._try, self._body(False)))
+        try_once = partial(self._try, self._body(False)) if self._late is None else self._join
+        return await call_with_retries(self._client.retry, try_once)
 
-    def updates(self) -> UpdateStream:
+    async def _join(self) -> ChatResponse[Any]:
+        """Make one try for a whole answer by way of a stream."""
+        stream = self._client._build_response_stream(  # noqa: SLF001 - a part of that class
+            self.updates(_NO_RETRIES), response_format=self._options.get("response_format")
+        )
+        return await stream.get_final_response()
+
+    def updates(self, policy: RetryPolicy) -> UpdateStream:
         def start(response: OpenResponse) -> StreamedAnswer:
             return StreamedAnswer(
                 endpoint=self._endpoint,
@@ -219,10 +234,10 @@ class _Call:
             )
 
         body = self._body(True)
-        return UpdateStream(partial(self._open, body), start, policy=self._client.retry)
+        return UpdateStream(partial(self._open, body), start, policy=policy)
 
     def _body(self, stream: bool) -> dict[str, Any]:
-        return build_request(
+        body = build_request(
             self._messages,
             self._options,
             model=self._client.model,
@@ -230,6 +245,7 @@ class _Call:
             style=self._client._style,  # noqa: SLF001 - a part of that class
             instruction_role=self._client.instruction_role,
         )
+        return body if self._late is None else {**self._late.extra_body, **body}
 
     async def _try(self, body: dict[str, Any]) -> ChatResponse[Any]:
         response = await self._open(body)
@@ -249,6 +265,19 @@ class _Call:
         )
 
     async def _open(self, body: dict[str, Any]) -> _Response:
+        late = self._late
+        if late is None:
+            return await self._send(body)
+        late.began()
+        try:
+            return await self._send(body)
+        except BaseException:
+            late.ended()
+            with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                await late.wait_noticed()
+            raise
+
+    async def _send(self, body: dict[str, Any]) -> _Response:
         sdk = await self._client._sdk()  # noqa: SLF001 - a part of that class
         # All of the body goes past the SDK's typed parameters: it would refuse options that it
         # doesn't know, and look at every message of a long conversation once per kind of message.
@@ -263,7 +292,7 @@ class _Call:
             response = await request.__aenter__()
         except Exception as error:
             raise self._translated(error) from error
-        return _Response(response, self._endpoint)
+        return _Response(response, self._endpoint, self._late)
 
     def _translated(self, error: Exception) -> Exception:
         import openai
@@ -288,9 +317,11 @@ class _Call:
 class _Response:
     """The SDK's streaming response, as bytes, with one way to end it."""
 
-    def __init__(self, response: Any, endpoint: str) -> None:
+    def __init__(self, response: Any, endpoint: str, late: LateEndpoint | None) -> None:
         self._http = response.http_response
         self._endpoint = endpoint
+        self._late = late
+        self._is_whole = False
         # Raw, and inflated by us: the SDK's transport leaves a generator open when a body can't
         # be decompressed, and no way to reach it.
         self._bytes = cast("AsyncIterator[bytes]", self._http.aiter_raw())
@@ -306,6 +337,7 @@ class _Response:
             if not is_transport_error(error):
                 raise
             raise error_from_transport(error, endpoint=self._endpoint) from error
+        self._is_whole = True
         return b""
 
     def _inflated(self, data: bytes) -> bytes:
@@ -317,6 +349,17 @@ class _Response:
             raise unreadable(str(error), data, endpoint=self._endpoint) from error
 
     async def aclose(self) -> None:
+        try:
+            await self._close()
+        finally:
+            late, self._late = self._late, None
+            if late is not None:
+                late.ended()
+                if not self._is_whole:
+                    with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                        await late.wait_noticed()
+
+    async def _close(self) -> None:
         await self._http.aclose()
         # Below are nested generators, not all of which close the next one. The connection is
         # closed, so to run them to their end takes no waiting, and leaves none of them to the
