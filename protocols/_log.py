@@ -10,6 +10,8 @@ has room for a digest, so that whoever stores a version after another reads the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
 
 from protocols._frozen import FrozenList
@@ -18,6 +20,7 @@ T = TypeVar("T")
 
 #: Items or nodes per node.
 WIDTH: Final = 16
+_ITEMS_OF: Final = attrgetter("items")
 
 
 class Node:
@@ -91,8 +94,10 @@ class Log(Sequence[T], Generic[T]):
         return self._length
 
     def __iter__(self) -> Iterator[T]:
-        for depth in reversed(range(len(self._levels))):
-            yield from _items(self._levels[depth], depth)
+        # Chained in C: a conversation is read whole at every hop of a chain of agents.
+        return chain.from_iterable(
+            _items(self._levels[depth], depth) for depth in reversed(range(len(self._levels)))
+        )
 
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> T: ...
@@ -143,13 +148,18 @@ def _extended(
     levels: tuple[tuple[Any, ...], ...], items: Iterable[Any]
 ) -> tuple[tuple[tuple[Any, ...], ...], int]:
     """Add items to levels; return the new ones and how many items there were."""
-    changed, count = [list(level) for level in levels], 0
-    for item in items:
-        count += 1
-        changed[0].append(item)
-        if len(changed[0]) == WIDTH:
-            _carry(changed)
-    return tuple(map(tuple, changed)), count
+    new = items if isinstance(items, list | tuple) else list(items)
+    lowest, at = levels[0], WIDTH - len(levels[0])
+    if len(new) < at:
+        return ((*lowest, *new), *levels[1:]), len(new)
+    changed = [list(level) for level in levels]
+    changed[0] += new[:at]
+    _carry(changed)
+    while at < len(new):
+        changed[0] = list(new[at : at + WIDTH])
+        at += WIDTH
+        _carry(changed)
+    return tuple(map(tuple, changed)), len(new)
 
 
 def _carry(levels: list[list[Any]]) -> None:
@@ -163,12 +173,10 @@ def _carry(levels: list[list[Any]]) -> None:
         levels[depth].append(node)
 
 
-def _items(level: tuple[Any, ...], depth: int) -> Iterator[Any]:
-    if not depth:
-        yield from level
-        return
-    for node in level:
-        yield from _items(node.items, depth - 1)
+def _items(level: Iterable[Any], depth: int) -> Iterable[Any]:
+    for _ in range(depth):
+        level = chain.from_iterable(map(_ITEMS_OF, level))
+    return level
 
 
 def _found(level: tuple[Any, ...], depth: int, at: int) -> Any:

@@ -35,7 +35,7 @@ class AgentSession:
         session_id: str | None = None,
         service_session_id: ServiceSessionId | None = None,
     ) -> None:
-        self._session_id = session_id or str(uuid.uuid4())
+        self._session_id: str | None = session_id or None
         self.service_session_id = service_session_id
         self.state: dict[str, Any] = {}
         """Mutable; every context provider owns the part under its ``source_id``."""
@@ -43,11 +43,14 @@ class AgentSession:
 
     @property
     def session_id(self) -> str:
-        """The id that this session was made with."""
+        """The id that this session was made with, or got when it was first asked for."""
+        if self._session_id is None:
+            # Each run of a workflow makes sessions, and hardly ever asks for their ids.
+            self._session_id = str(uuid.uuid4())
         return self._session_id
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._session_id}>"
+        return f"<{type(self).__name__} {self.session_id}>"
 
     # ---------------------------------------------------------------------- as data
 
@@ -55,7 +58,7 @@ class AgentSession:
         """Give the session as plain data, for JSON or a store."""
         return {
             "type": "session",
-            "session_id": self._session_id,
+            "session_id": self.session_id,
             "service_session_id": self.service_session_id,
             "state": {str(key): encode_state(value) for key, value in self.state.items()},
         }
@@ -123,6 +126,7 @@ class AgentSession:
         ]
 
     def _duplicate(self) -> Self:
+        _ = self.session_id  # one id for both
         other = copy(self)  # a subclass keeps its type and whatever else it has
         other.service_session_id = copied(self.service_session_id)
         other.state = copied(self.state)
