@@ -29,7 +29,7 @@ def handler(function: FunctionT) -> FunctionT:
     """
     if not inspect.iscoroutinefunction(function):
         raise TypeError(f"{function.__qualname__} must be async to be a handler")
-    setattr(function, MARK, True)
+    setattr(function, MARK, _early_types(function))
     return function
 
 
@@ -40,9 +40,12 @@ class Actor:
         state: one frozen value. A handler replaces it with ``ctx.state = …``; that takes effect
             when the handler returns, or not at all. A restart goes on with it.
         supervision: how the children that this actor spawns are kept alive.
+        interruptible: whether cancelling an ask may cancel the turn that serves it, even though
+            the actor has no frozen state and so may be left with half of its work done.
     """
 
     state: Any = None
+    interruptible: ClassVar[bool] = False
     supervision: ClassVar[Supervision] = Supervision()
     _handlers: ClassVar[dict[type, Callable[..., Any]]] = {}
     _found: ClassVar[dict[type, Callable[..., Any] | None]] = {}
@@ -56,6 +59,9 @@ class Actor:
             cls.on_start is not Actor.on_start or cls.on_restart is not Actor.on_restart
         )
         cls.has_stop_hook = cls.on_stop is not Actor.on_stop
+        for hook in (cls.on_start, cls.on_restart, cls.on_stop):
+            if not inspect.iscoroutinefunction(hook):
+                raise TypeError(f"{hook.__qualname__} must be async")
         cls._handlers = _collect(cls)
         cls._found = {}
 
@@ -90,24 +96,56 @@ def _collect(cls: type[Actor]) -> dict[type, Callable[..., Any]]:
     handlers: dict[type, Callable[..., Any]] = {}
     for name in {name: None for base in reversed(cls.__mro__) for name in vars(base)}:
         function = inspect.getattr_static(cls, name)
-        if getattr(function, MARK, False):
-            for kind in _message_types(function):
-                if kind in handlers:
-                    raise TypeError(
-                        f"{cls.__name__} has two handlers for {kind.__name__}: "
-                        f"{handlers[kind].__name__} and {name}"
-                    )
-                handlers[kind] = function
+        if getattr(function, MARK, None) is None:
+            _check_override(cls, name, function)
+            continue
+        for kind in getattr(function, MARK) or _message_types(function):
+            if kind in handlers:
+                raise TypeError(
+                    f"{cls.__name__} has two handlers for {kind.__name__}: "
+                    f"{handlers[kind].__name__} and {name}"
+                )
+            handlers[kind] = function
     return handlers
 
 
-def _message_types(function: Callable[..., Any]) -> tuple[type, ...]:
+def _check_override(cls: type[Actor], name: str, function: Any) -> None:
+    """A handler that is overridden without @handler would silently be none any more."""
+    overridden = any(hasattr(vars(base).get(name), MARK) for base in cls.__mro__)
+    if overridden and function is not None:
+        raise TypeError(
+            f"{cls.__name__}.{name} overrides a handler: mark it with @handler, too "
+            f"(or say `{name} = None` to handle such messages no more)"
+        )
+
+
+def _early_types(function: Callable[..., Any]) -> tuple[type, ...]:
+    """Message types of a handler whose names only the calling function knows; () otherwise.
+
+    Such classes are common in tests. Their names are out of reach once that function returns.
+    """
+    names: dict[str, Any] = {}
+    frame = inspect.currentframe()
+    while frame is not None and not (names and frame.f_locals is frame.f_globals):
+        # The class body, and the functions and classes around it.
+        if function.__qualname__.startswith(f"{frame.f_code.co_qualname}."):
+            names = {**frame.f_locals, **names}
+        frame = frame.f_back
+    try:
+        return _message_types(function, names) if names else ()
+    except TypeError:
+        return ()
+
+
+def _message_types(
+    function: Callable[..., Any], names: dict[str, Any] | None = None
+) -> tuple[type, ...]:
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) != 3:  # noqa: PLR2004
         raise TypeError(f"{function.__qualname__} must take (self, message, ctx)")
-    annotation = _resolve(function, parameters[1])
+    annotation = _plain(_resolve(function, parameters[1], names))
     kinds = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
-    plain = tuple(typing.get_origin(kind) or kind for kind in kinds)
+    plain = tuple(_plain(kind) for kind in kinds)
     if not all(isinstance(kind, type) for kind in plain):
         raise TypeError(
             f"{function.__qualname__}: annotate its message with a class or a union of classes, "
@@ -116,7 +154,19 @@ def _message_types(function: Callable[..., Any]) -> tuple[type, ...]:
     return plain
 
 
-def _resolve(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+def _plain(annotation: Any) -> Any:
+    """Return the class behind an annotation: list[int] is list, Any is object."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _plain(typing.get_args(annotation)[0])
+    if annotation is Any:
+        return object
+    return annotation if origin is None or _is_union(annotation) else origin
+
+
+def _resolve(
+    function: Callable[..., Any], parameter: inspect.Parameter, names: dict[str, Any] | None
+) -> Any:
     """Return the annotation itself, also where it was postponed."""
     annotation = parameter.annotation
     if annotation is inspect.Parameter.empty:
@@ -125,11 +175,11 @@ def _resolve(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
         return annotation
     try:
         # The author's own source text, in the author's own module.
-        return eval(annotation, function.__globals__)  # noqa: S307
+        return eval(annotation, function.__globals__, names)  # noqa: S307
     except NameError as exc:
         raise TypeError(
             f"{function.__qualname__}: can't resolve {annotation!r} ({exc}); define the message "
-            "type at module level"
+            "type before the actor, or at module level"
         ) from exc
 
 

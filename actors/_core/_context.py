@@ -1,19 +1,19 @@
-"""What a handler of an actor may do while its turn lasts."""
+"""A turn, and what a handler may do while it lasts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from actors._core._actor import handler
 from actors._core._errors import TurnOverError
-from actors._core._reasons import Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
     from actors._core._actor import Actor
     from actors._core._cell import Cell
+    from actors._core._dispatch import Worker
     from actors._core._mailbox import MailboxPolicy
     from actors._core._ref import ActorRef
     from actors._core._supervision import Restart
@@ -21,22 +21,47 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# Kinds of turns.
+MESSAGE: Final = 0
+STARTS: Final = 1
+STOPS: Final = 2
+NOTICE: Final = 3
 
-class ActorContext:
+
+class Turn:
+    """One turn, as the kernel sees it. Handlers see an `ActorContext`.
+
+    Attributes:
+        cell: the actor; None when the turn is over.
+        coro: the handler's coroutine; a zombie's stack is read from it.
+        item: what is handled, a message or its envelope.
+        kind: what kind of turn this is.
+        worker: who runs it, to interrupt it.
+    """
+
+    __slots__ = ("cell", "coro", "item", "kind", "state", "worker")
+
+    coro: Coroutine[Any, Any, Any]
+
+    def __init__(self, cell: Cell, worker: Worker, kind: int, item: Any) -> None:
+        self.cell: Cell | None = cell
+        self.state: Any = cell.state
+        self.worker = worker
+        self.kind = kind
+        self.item = item
+
+
+class ActorContext(Turn):
     """The turn in progress, seen by its handler. It is over when the handler returns.
 
     Attributes:
         state: the actor's frozen state. Assigning replaces it, when the handler returns.
     """
 
-    __slots__ = ("cell", "state")
+    __slots__ = ()
 
     # `@handler` looks here: a method whose context is one of these is an actor's handler.
     __handler_decorator__ = staticmethod(handler)
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell: Cell | None = cell
-        self.state: Any = cell.state
 
     def _check(self) -> Cell:
         if self.cell is None:
@@ -82,13 +107,18 @@ class ActorContext:
         ref.unwatch(self.ref)
 
     def stop(self) -> None:
-        """Stop this actor after the turn, its work being done."""
-        self._check().stop(Finished())
+        """End this incarnation after the turn: its work is done.
+
+        As in Erlang/OTP a permanent actor is started again even then. What is meant to finish
+        is spawned with ``restart=Restart.TRANSIENT`` or ``TEMPORARY``.
+        """
+        self._check().finish()
 
     async def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter *manager* in a task of the actor's own; it is left when the incarnation ends.
+        """Enter *manager* in a task of its own; it is left when the incarnation ends.
 
-        For what belongs to a task and must outlive a turn: nurseries, locks, connections.
+        For what belongs to a task and must outlive a turn: nurseries, locks, connections. If it
+        fails meanwhile (a background task of a nursery does, say), the actor fails with it.
         """
-        cell = self._check()
-        return await cell.system.home_of(cell).enter(manager)
+        value: T = await self._check().enter(manager)
+        return value

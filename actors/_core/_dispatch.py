@@ -13,7 +13,7 @@
 #
 # `lookers` is the heart of it: the number of workers that will look at the ready queue without
 # being woken. `schedule` wakes somebody only when that number is zero. A worker stops being a
-# looker when its turn waits (`_turn_waits`) or when it parks, and is one again afterwards.
+# looker when its turn waits (`_go_on`) or when it parks, and is one again afterwards.
 #
 # Rules held here (docs/reference/semantics.md has them in full): between two trio checkpoints a
 # worker runs at most BATCH turns, counted as turns and not as batches; the scope that can cancel
@@ -36,9 +36,9 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
-from actors._core._errors import LeftOpenError, StrayCancelledError
-from actors._core._scopes import innermost, unwind
-from actors._core._turn import bare, drive, split, step
+from actors._core._errors import StrayCancelledError
+from actors._core._scopes import innermost, mend
+from actors._core._turn import bare, drive, exposed, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -58,7 +58,10 @@ class Cell(Protocol):
     context: Context
     """The context of the turn that ``begin`` started."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Who it is, for errors."""
+        ...
 
     def begin(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         """Take the next piece of work. None: there was nothing that needs a turn."""
@@ -101,18 +104,32 @@ class Dispatcher:
     Args:
         choose: takes the queue of ready cells and removes the one to run next; None for first
             come, first served. This is where a seed explores other orders.
+        fatal: told of an error out of a turn that isn't an ``Exception``, a KeyboardInterrupt
+            mostly. None: it passes through the worker to whoever awaits that.
+        workers: which task is which worker; given if several dispatchers keep one account.
+        max_workers: no more tasks than this.
     """
 
-    def __init__(self, choose: Callable[[deque[Cell]], Cell] | None = None) -> None:
+    def __init__(
+        self,
+        choose: Callable[[deque[Cell]], Cell] | None = None,
+        *,
+        fatal: Callable[[BaseException], None] | None = None,
+        workers: dict[Task, Worker] | None = None,
+        max_workers: float = float("inf"),
+    ) -> None:
         self.ready: deque[Cell] = deque()
         self.nursery: trio.Nursery | None = None
+        self.owner: Any = None
         self.closed = False
         self.lookers = 0
-        self.max_workers: float = float("inf")
-        self.workers: dict[Task, Worker] = {}
+        self.workers: dict[Task, Worker] = {} if workers is None else workers
+        self._size = 0
+        self._max_workers = max_workers
         self._parked: list[Task] = []
         self._starting = 0
         self._choose = choose
+        self._fatal = fatal
 
     def schedule(self, cell: Cell) -> None:
         """Say that *cell* has work and no turn in progress. Called once until its turn ends."""
@@ -124,16 +141,27 @@ class Dispatcher:
         """Start no more turns, and cancel those that are in progress."""
         self.closed = True
         # A lone worker that is looking, most likely our caller, sees the flag by itself.
-        nobody_waits = not self._starting and self.lookers == len(self.workers) <= 1
+        nobody_waits = not self._starting and self.lookers == self._size <= 1
         if self.nursery is not None and not nobody_waits:
             self.nursery.cancel_scope.cancel()
 
+    def retire(self) -> None:
+        """Start no more turns; the workers end, each as soon as its turn has."""
+        self.closed = True
+        while self._parked:
+            self._wake_one()
+
     def worker_of(self, task: Task | None) -> Worker | None:
-        """Return the worker whose turn *task* belongs to, if it is one of ours."""
+        """Return the worker whose turn *task* belongs to, if it is one of ours.
+
+        It may be a child, or a child's child, of the turn.
+        """
+        workers = self.workers
         while task is not None:
-            if (worker := self.workers.get(task)) is not None:
+            if (worker := workers.get(task)) is not None:
                 return worker
-            task = None if task.parent_nursery is None else task.parent_nursery.parent_task
+            nursery = task.parent_nursery
+            task = None if nursery is None else nursery.parent_task
         return None
 
     # ------------------------------------------------------------------ workers
@@ -142,18 +170,19 @@ class Dispatcher:
         if self._parked:
             self.lookers += 1
             reschedule(self._parked.pop())
-        elif self.nursery is not None and len(self.workers) + self._starting < self.max_workers:
+        elif self.nursery is not None and self._size + self._starting < self._max_workers:
             self.lookers += 1
             self._starting += 1
             self.nursery.start_soon(self._start_worker, name="actors worker")
 
+    @enable_ki_protection
     async def _start_worker(self) -> None:
         self._starting -= 1
         self.lookers -= 1
         await self.work(spare=True)
 
     @enable_ki_protection
-    async def work(self, *, spare: bool = False) -> None:
+    async def work(self, *, spare: bool = False) -> None:  # noqa: ASYNC910  (see its docstring)
         """Run turns in the current task until the dispatcher is closed.
 
         If the last turn waited, this very step of the task still runs in that turn's context
@@ -169,111 +198,134 @@ class Dispatcher:
         task = current_task()
         worker = self.workers[task] = Worker(task, spare=spare)
         self.lookers += 1
+        self._size += 1
         try:
-            while not self.closed:
+            while not (self.closed or self._is_superfluous(worker)):
                 worker.scope, worker.interrupted = trio.CancelScope(), False
                 with worker.scope:
                     await self._look(worker, task.context)
-                if spare and not self.ready and len(self._parked) >= MAX_PARKED:
-                    break
         except BaseException:
             # We are being ended from outside. Another worker would start the interrupted turn
             # again, be interrupted at its first wait, and so on for ever.
             self.closed = True
             raise
         finally:
+            self._size -= 1
             self.lookers -= 1
             del self.workers[task]
             if self.ready and not self.lookers and not self.closed:
                 self._wake_one()
 
-    async def _look(self, worker: Worker, home: Context) -> None:
+    def _is_superfluous(self, worker: Worker) -> bool:
+        return worker.spare and not self.ready and len(self._parked) >= MAX_PARKED
+
+    async def _look(  # noqa: C901, ASYNC910  (the hot loop: calls for its parts would cost a tenth)
+        self, worker: Worker, home: Context
+    ) -> None:
         """Run turns until the scope has to be renewed, or there are workers to spare."""
         task, ready = worker.task, self.ready
         token = innermost(task)
+        cell: Cell | None
         while not (self.closed or worker.interrupted):
-            if not ready:
-                if worker.spare and len(self._parked) >= MAX_PARKED:
+            if not ready or worker.turns >= BATCH:
+                # What is kept in here would live as long as nothing happens.
+                cell = coro = turn = value = error = context = None
+                if not await self._pause(worker):
                     return
-                await self._park(worker)
                 continue
+            worker.turns += 1
             cell = ready.popleft() if self._choose is None else self._choose(ready)
             coro = cell.begin(worker)
             if coro is None:
                 continue
-            worker.cell = cell
-            value: Any = None
-            error: BaseException | None = None
+            worker.cell, turn = cell, exposed(coro)
+            value = error = None
             # The task's context becomes the turn's before the first step, not at the first
             # wait: in this very step the turn may start a dispatcher of its own in the same
             # task (an actor that runs a workflow), which has to find its home there.
             context = task.context = cell.context
             try:
-                trap = context.run(step, coro.send, None)
+                trap = context.run(turn.send, None)
             except StopIteration as stop:
                 value = stop.value
-            except BaseException as exc:  # noqa: BLE001  (every outcome of a turn is captured)
+            except BaseException as exc:  # noqa: BLE001, ASYNC103  (a turn's outcome is captured)
                 error = exc
             else:
-                value, error = await self._go_on(worker, coro, trap)
+                value, error = await self._go_on(worker, turn, trap)
             worker.cell, task.context = None, home
             if innermost(task) is not token:
-                error = await _mend(worker, cell, token, error)
+                error = await self._mend(worker, cell, token, error)
             if error is None and not worker.interrupted:
-                more, passing = cell.done(value), None
+                if cell.done(value):
+                    ready.append(cell)
             else:
-                more, passing = self._not_done(worker, cell, error)
-                error = None
-            if more:
-                ready.append(cell)
-            if passing is not None:
-                raise passing
-            worker.turns += 1
-            if worker.turns >= BATCH:
-                await self._breathe(worker)
+                coro.close()  # Ctrl-C may have come before its first line
+                try:
+                    self._not_done(worker, cell, error)
+                finally:
+                    error = None  # its traceback refers to this frame: a cycle
+
+    async def _pause(self, worker: Worker) -> bool:
+        """Let others run, or wait until there is work. False: this worker isn't needed."""
+        if self._is_superfluous(worker):
+            return False  # noqa: ASYNC910  (its task ends)
+        if self.ready:
+            await checkpoint()
+        else:
+            await self._park(worker)
+        worker.turns = 0
+        return True
 
     async def _go_on(
-        self, worker: Worker, coro: Any, trap: Any
+        self, worker: Worker, turn: Any, trap: Any
     ) -> tuple[Any, BaseException | None]:
         """Drive a turn that waited. Trio steps it in the task's context, which is the turn's."""
-        self.lookers -= 1
-        if self.ready and not self.lookers and not self.closed:
-            self._wake_one()
+        self._look_away()
         worker.turns = 0
         try:
-            value = await drive(coro, trap)
+            value = await drive(turn, trap)
             if not worker.interrupted and _is_cancelled():
                 # The turn swallowed the cancellation of whoever runs us. It is not for a
                 # handler to decide that a run goes on: it counts as interrupted.
                 await checkpoint()
-        except BaseException as exc:  # noqa: BLE001  (every outcome of a turn is captured)
-            return None, exc
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (a turn's outcome is captured)
+            return None, exc  # noqa: ASYNC104, ASYNC910
         else:
             return value, None
         finally:
             self.lookers += 1
 
-    def _not_done(
-        self, worker: Worker, cell: Cell, error: BaseException | None
-    ) -> tuple[bool, BaseException | None]:
-        """Tell the cell, and say what has to pass on through the worker."""
-        if error is None:
-            return cell.not_done(None), None
-        passing, real = split(error)
-        if passing is not None and not (worker.interrupted or _is_cancelled()):
-            stray = StrayCancelledError(cell.name)
-            stray.__cause__ = passing
-            passing, real = None, real or stray
-        if real is not None:
-            real = bare(real)
-            if not isinstance(real, Exception):
-                passing = real
-        return cell.not_done(real), passing
+    def _look_away(self) -> None:
+        """One looker waits for something else; see that somebody looks if there is work."""
+        self.lookers -= 1
+        if self.ready and not self.lookers and not self.closed:
+            self._wake_one()
 
-    async def _breathe(self, worker: Worker) -> None:
-        worker.turns = 0
-        if not (worker.interrupted or self.closed):
-            await checkpoint()
+    async def _mend(
+        self, worker: Worker, cell: Cell, token: Any, error: BaseException | None
+    ) -> BaseException:
+        """Close what a turn left open; that may have to wait for tasks that end slowly."""
+        self._look_away()
+        try:
+            return await mend(worker.task, token, cell.name, error)
+        finally:
+            self.lookers += 1
+
+    def _not_done(self, worker: Worker, cell: Cell, error: BaseException | None) -> None:
+        """Tell the cell, and raise what has to pass on through the worker."""
+        passing, real = (None, None) if error is None else _judge(worker, cell, error)
+        if real is not None and not isinstance(real, Exception):
+            if self._fatal is None:
+                passing = real
+            else:
+                self._fatal(real)
+        if cell.not_done(real):
+            self.ready.append(cell)
+        try:
+            if passing is not None:
+                raise passing
+        finally:
+            del passing, real, error  # their tracebacks refer to this frame
 
     async def _park(self, worker: Worker) -> None:
         task = worker.task
@@ -286,19 +338,23 @@ class Dispatcher:
         self.lookers -= 1
         self._parked.append(task)
         await wait_task_rescheduled(abort)
-        worker.turns = 0
+
+
+def _judge(
+    worker: Worker, cell: Cell, error: BaseException
+) -> tuple[BaseException | None, BaseException | None]:
+    """Take what a turn raised apart into (what is trio's, what is the turn's own error).
+
+    A Cancelled is trio's if a cancellation is in force. Otherwise it is a mistake of the turn.
+    """
+    passing, real = split(error)
+    if passing is not None and not (worker.interrupted or _is_cancelled()):
+        if real is None:
+            real = StrayCancelledError(cell.name)
+            real.__cause__ = passing
+        passing = None
+    return passing, None if real is None else bare(real)
 
 
 def _is_cancelled() -> bool:
     return trio.current_effective_deadline() == -float("inf")
-
-
-async def _mend(
-    worker: Worker, cell: Cell, token: Any, error: BaseException | None
-) -> BaseException | None:
-    """Unwind what a turn left open on the task, and make that the turn's error."""
-    await unwind(worker.task, token)
-    broken = LeftOpenError(cell.name)
-    if error is not None:
-        broken.__cause__ = error
-    return broken

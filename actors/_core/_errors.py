@@ -58,16 +58,19 @@ class AskTimeoutError(ActorsError, TimeoutError):
 
 
 class DeadlockError(ActorsError):
-    """Actors that ask each other in a circle would wait for ever.
+    """Actors that wait for each other in a circle would wait for ever.
+
+    They wait for replies, or for room in a mailbox.
 
     Args:
-        path: names of the actors, from the newest asker back to itself.
+        path: names of the actors, from the one that would have begun to wait back to itself.
     """
 
     def __init__(self, path: tuple[str, ...]) -> None:
         self.path = path
         super().__init__(
-            f"{' asks '.join(path)}: none of them could ever answer; use tell for one of the steps"
+            f"{' waits for '.join(path)}: none of them could ever go on; tell instead of asking "
+            "at one of the steps (tell_nowait if it is a full mailbox that one waits for)"
         )
 
 

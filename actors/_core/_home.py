@@ -1,19 +1,22 @@
 # What belongs to a task (a nursery, a cancel scope, the ownership of a trio.Lock, a websocket)
-# can't span turns on a shared worker: the next turn may run in another task. An incarnation that
-# needs such things gets a home, a task that enters them, keeps them, and leaves them at the end
-# in reverse order. Most actors never need one.
-"""The task in which an actor keeps what must outlive its turns."""
+# can't span turns on a shared worker: the next turn may run in another task. `ctx.enter` puts
+# such a thing into a task that does nothing but enter it, keep it, and leave it at the end.
+#
+# Each resource has a task of its own, for two reasons. A handler that is cancelled while it
+# enters something has to cancel that, and a scope around the entering alone would be left while
+# what it entered stays open inside, which corrupts trio's stack of scopes. And a nursery whose
+# task crashed cancels what is nested in it; its neighbours should be left in order instead.
+#
+# The order of leaving is that of an exit stack: the youngest first, one after the other.
+"""The tasks in which an actor keeps what must outlive its turns."""
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
-from actors._core._errors import ActorStoppedError
-from actors._core._life import WIND_DOWN
-from actors._core._turn import split
+from actors._core._turn import bare, split
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -23,77 +26,97 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Entering:
-    """One request to enter a context manager."""
+class Resource:
+    """One context manager, and the task that is inside it."""
 
-    __slots__ = ("done", "error", "manager", "value")
-
-    def __init__(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        self.manager = manager
-        self.done = trio.Event()
+    def __init__(self, home: Home, manager: AbstractAsyncContextManager[Any]) -> None:
+        self._home = home
+        self._manager = manager
+        self._scope = trio.CancelScope()
+        self._leave = trio.Event()
+        self._is_entered = False
+        self.settled = trio.Event()
         self.value: Any = None
         self.error: BaseException | None = None
+        self.task: trio.lowlevel.Task | None = None
 
+    def leave(self) -> None:
+        """Leave it in order; if it isn't entered yet, don't enter it at all."""
+        self._leave.set()
+        if not self._is_entered:
+            self._scope.cancel()
 
-class Home:
-    """The home task of one incarnation, started in the system's nursery."""
+    def cancel(self) -> None:
+        """Leave it without patience."""
+        self._scope.cancel()
 
-    def __init__(self, cell: Cell, nursery: trio.Nursery) -> None:
-        self._cell = cell
-        self._requests, self._inbox = trio.open_memory_channel[Entering](0)
-        self._is_closing = False
-        nursery.start_soon(self._run, name=f"home of {cell.name}")
-
-    async def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter *manager* in the home task, and return what it gives."""
-        entering = Entering(manager)
+    async def run(self) -> None:  # noqa: ASYNC910  (nobody waits for the task itself)
+        """Enter, keep, leave. Errors of it are the actor's, not the system's."""
+        self.task = trio.lowlevel.current_task()
+        passing: BaseException | None = None
         try:
-            await self._requests.send(entering)
-        except (trio.ClosedResourceError, trio.BrokenResourceError):
-            raise ActorStoppedError(self._cell.name, manager) from None
-        await entering.done.wait()
-        if entering.error is not None:
-            raise entering.error
-        return entering.value  # type: ignore[no-any-return]
-
-    def close(self) -> None:
-        """Leave all that was entered; the actor winds down when that is done."""
-        if not self._is_closing:
-            self._is_closing = True
-            self._requests.close()
-
-    async def _run(self) -> None:
-        """Serve requests until closed. Errors of leaving are the actor's, not the system's."""
-        error: BaseException | None = None
-        try:
-            async with AsyncExitStack() as stack:
-                with self._inbox:
-                    async for entering in self._inbox:
-                        await _enter(stack, entering)
-        except BaseException as exc:  # noqa: BLE001  (split below; what is trio's passes on)
-            error = exc
-        self._gone()
-        if error is None:
-            return
-        passing, real = split(error)
-        if real is not None:
-            self._cell.resource_failed(real)
+            with self._scope:
+                async with self._manager as self.value:
+                    self._is_entered = True
+                    self.settled.set()
+                    await self._leave.wait()
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (what is trio's passes on)
+            passing, real = split(exc)
+            self.error = None if real is None else bare(real)
+        self._home.left(self, self.error if self._is_entered else None)
+        self.settled.set()
         if passing is not None:
             raise passing
 
-    def _gone(self) -> None:
-        cell = self._cell
-        if cell.home is self:
-            cell.home = None
-        cell.wake(WIND_DOWN)
 
+class Home:
+    """The resources of one incarnation, oldest first."""
 
-async def _enter(stack: AsyncExitStack, entering: Entering) -> None:
-    try:
-        entering.value = await stack.enter_async_context(entering.manager)
-    except Exception as exc:  # noqa: BLE001  (it is the handler's that asked)
-        entering.error = exc
-    finally:
-        if entering.error is None and entering.value is None:
-            entering.error = None
-        entering.done.set()
+    def __init__(self, cell: Cell, nursery: trio.Nursery) -> None:
+        self._cell = cell
+        self._nursery = nursery
+        self._resources: list[Resource] = []
+
+    async def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
+        """Enter *manager* in a task of its own, and return what it gives.
+
+        If the caller is cancelled meanwhile, nothing stays entered.
+        """
+        resource = Resource(self, manager)
+        self._resources.append(resource)
+        self._nursery.start_soon(
+            resource.run, name=f"{type(manager).__name__} of {self._cell.name}"
+        )
+        is_mine = False
+        try:
+            await resource.settled.wait()
+            is_mine = True
+        finally:
+            if not is_mine:
+                resource.leave()
+        if resource.error is not None:
+            raise resource.error
+        return resource.value  # type: ignore[no-any-return]
+
+    def close(self, *, patiently: bool) -> bool:
+        """Leave the youngest resource. False: there is none.
+
+        The actor winds down further when it has been left.
+        """
+        if not self._resources:
+            return False
+        youngest = self._resources[-1]
+        youngest.leave()
+        if not patiently:
+            youngest.cancel()
+        return True
+
+    def left(self, resource: Resource, error: BaseException | None) -> None:
+        """*resource* is left, perhaps with an error."""
+        self._resources.remove(resource)
+        self._cell.resource_left(error)
+
+    def waiting(self) -> Any:
+        """Return the coroutine of the resource that is being left, for a stack dump."""
+        task = self._resources[-1].task if self._resources else None
+        return None if task is None else task.coro

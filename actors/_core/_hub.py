@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+import trio
 from trio.lowlevel import (
     Abort,
     checkpoint,
@@ -26,16 +27,20 @@ if TYPE_CHECKING:
 class Listener:
     """One reader of events, with a bounded buffer that says what it had to drop.
 
-    Use it as ``async with system.events() as events: async for event in events: …``.
+    Use it as ``async with system.events() as events: async for event in events: …``. The loop
+    ends when the system has.
     """
 
     def __init__(self, listeners: dict[Listener, None], buffer: int) -> None:
+        if buffer < 1:
+            raise ValueError(f"a listener needs a buffer of at least 1, not {buffer}")
         self._listeners = listeners
         self._events: deque[Any] = deque(maxlen=buffer)
         self._missed = 0
+        self._is_over = False
         self._reader: Task | None = None
 
-    async def __aenter__(self) -> Listener:
+    async def __aenter__(self) -> Self:
         self._listeners[self] = None
         await checkpoint()
         return self
@@ -53,6 +58,14 @@ class Listener:
         if len(self._events) == self._events.maxlen:
             self._missed += 1
         self._events.append(event)
+        self._wake()
+
+    def end(self) -> None:
+        """No more events will come."""
+        self._is_over = True
+        self._wake()
+
+    def _wake(self) -> None:
         if self._reader is not None:
             reader, self._reader = self._reader, None
             reschedule(reader)
@@ -62,12 +75,16 @@ class Listener:
 
     async def __anext__(self) -> Any:
         await checkpoint_if_cancelled()
-        while not self._events:
+        if self._reader is not None:
+            raise trio.BusyResourceError("another task is reading these events")
+        while not self._events and not self._is_over:
             self._reader = current_task()
             await wait_task_rescheduled(self._abort)
         if self._missed:
             missed, self._missed = self._missed, 0
             return Missed(missed)
+        if not self._events:
+            raise StopAsyncIteration
         return self._events.popleft()
 
     def _abort(self, _: Any) -> Abort:

@@ -15,7 +15,8 @@
 # messages: they must never overtake what was sent before them.
 #
 # The queue holds bare messages; only what has more to it (an ask, a message to be tried again)
-# is wrapped in an Envelope.
+# is wrapped in an Envelope. A message that is to be tried again goes back to the head of the
+# queue, even if its place was given away meanwhile: for that moment the queue is one over.
 """The bounded queue of messages of one actor, with its accounts."""
 
 from __future__ import annotations
@@ -27,11 +28,9 @@ import attrs
 from trio.lowlevel import reschedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from trio.lowlevel import Task
-
-    from actors._core._reply import Reply
 
 OVERFLOWS: Final = ("block", "reject", "drop_oldest", "drop_newest")
 
@@ -43,7 +42,8 @@ class MailboxPolicy:
     Args:
         capacity: the number of messages that may wait, at least 1.
         overflow: "block": ``tell`` waits for room and ``tell_nowait`` raises. "reject": both
-            raise. "drop_oldest" and "drop_newest": a message becomes a dead letter.
+            raise. "drop_oldest" and "drop_newest": a message becomes a dead letter; whoever asked
+            is told by a `MailboxFullError`.
     """
 
     capacity: int = attrs.field(default=1000, validator=attrs.validators.ge(1))
@@ -79,53 +79,62 @@ class Counters:
 
 
 class Envelope:
-    """A message with more to it: somebody who waits for a reply, a deadline, attempts."""
+    """A message with more to it: attempts, or somebody who waits for the reply (a `Request`)."""
 
-    __slots__ = ("attempts", "deadline", "message", "reply")
+    __slots__ = ("attempts", "message")
 
-    def __init__(
-        self, message: Any, reply: Reply | None = None, deadline: float = float("inf")
-    ) -> None:
+    def __init__(self, message: Any) -> None:
         self.message = message
-        self.reply = reply
-        self.deadline = deadline
         self.attempts = 0
 
 
 class Waiting:
     """A sender that waits for room, with what it wants to send."""
 
-    __slots__ = ("item", "task", "was_accepted")
+    __slots__ = ("item", "on_end", "task", "was_accepted")
 
     def __init__(self, item: Any, task: Task | None) -> None:
         self.item = item
         # None: it isn't woken when there is room, because it waits for the reply anyway.
         self.task = task
         self.was_accepted = False
+        self.on_end: Callable[[], None] | None = None
+
+    def end(self) -> None:
+        """Wake the sender: there was room, or there will never be."""
+        if self.on_end is not None:
+            self.on_end()
+        if self.task is not None:
+            reschedule(self.task)
+
+
+class Losses:
+    """How many messages ended otherwise than handled. Most actors never need one."""
+
+    __slots__ = ("cancelled", "dead", "failed", "withdrawn")
+
+    def __init__(self) -> None:
+        self.failed = self.cancelled = self.withdrawn = self.dead = 0
 
 
 class Mailbox:
     """One actor's queue, its blocked senders, and its counters."""
 
-    __slots__ = (
-        "accepted",
-        "cancelled",
-        "capacity",
-        "dead",
-        "failed",
-        "handled",
-        "peak",
-        "queue",
-        "senders",
-        "withdrawn",
-    )
+    __slots__ = ("_losses", "accepted", "capacity", "handled", "peak", "queue", "senders")
 
     def __init__(self, capacity: float) -> None:
         self.capacity = capacity
         self.queue: deque[Any] = deque()
         self.senders: deque[Waiting] | None = None
-        self.accepted = self.handled = self.failed = self.cancelled = 0
-        self.withdrawn = self.dead = self.peak = 0
+        self.accepted = self.handled = self.peak = 0
+        self._losses: Losses | None = None
+
+    @property
+    def losses(self) -> Losses:
+        """The counters of what was not handled, made at the first loss."""
+        if self._losses is None:
+            self._losses = Losses()
+        return self._losses
 
     @property
     def is_full(self) -> bool:
@@ -140,19 +149,20 @@ class Mailbox:
     def take(self) -> Any:
         """Remove the oldest item; the room goes to the sender that waited longest."""
         queue = self.queue
-        self.peak = max(self.peak, len(queue))
+        if len(queue) > self.peak:  # noqa: PLR1730  (max() costs more than all the rest)
+            self.peak = len(queue)
         item = queue.popleft()
         if self.senders:
             self._admit()
         return item
 
     def _admit(self) -> None:
-        assert self.senders
-        waiting = self.senders.popleft()
-        waiting.was_accepted = True
-        self.put(waiting.item)
-        if waiting.task is not None:
-            reschedule(waiting.task)
+        """Let the senders in that waited longest, as far as there is room."""
+        while self.senders and not self.is_full:
+            waiting = self.senders.popleft()
+            waiting.was_accepted = True
+            self.put(waiting.item)
+            waiting.end()
 
     def wait_for_room(self, item: Any, task: Task | None) -> Waiting:
         """Join the senders that wait, in order of arrival."""
@@ -162,20 +172,28 @@ class Mailbox:
         self.senders.append(waiting)
         return waiting
 
-    def withdraw(self, item: Any) -> bool:
-        """Take back *item* if nobody has begun with it. False if it isn't here any more."""
+    def forget(self, waiting: Waiting) -> None:
+        """A sender that waits for room has given up."""
+        assert self.senders is not None
+        self.senders.remove(waiting)
+
+    def withdraw(self, envelope: Envelope) -> bool:
+        """Take *envelope* back if nobody has begun with it. False: it isn't here any more.
+
+        Looked for by identity: messages of all kinds stand around it, and what their ``==``
+        does is their own affair.
+        """
         for waiting in self.senders or ():
-            if waiting.item is item:
-                assert self.senders is not None
-                self.senders.remove(waiting)
+            if waiting.item is envelope:
+                self.forget(waiting)
                 return True
-        if item not in self.queue:
-            return False
-        self.queue.remove(item)
-        self.withdrawn += 1
-        while self.senders and not self.is_full:
-            self._admit()
-        return True
+        for index, item in enumerate(self.queue):
+            if item is envelope:
+                del self.queue[index]
+                self.losses.withdrawn += 1
+                self._admit()
+                return True
+        return False
 
     def close(self) -> Iterator[tuple[Any, bool]]:
         """Give out all that is left, each with whether it had been accepted.
@@ -183,23 +201,23 @@ class Mailbox:
         Senders that waited for room are woken; they see that they were not accepted.
         """
         while self.queue:
-            self.dead += 1
+            self.losses.dead += 1
             yield self.queue.popleft(), True
         while self.senders:
             waiting = self.senders.popleft()
-            if waiting.task is not None:
-                reschedule(waiting.task)
+            waiting.end()
             yield waiting.item, False
 
     def counters(self, in_progress: int) -> Counters:
         """Say where all messages are."""
+        losses = self._losses or Losses()
         return Counters(
             self.accepted,
             self.handled,
-            self.failed,
-            self.cancelled,
-            self.withdrawn,
-            self.dead,
+            losses.failed,
+            losses.cancelled,
+            losses.withdrawn,
+            losses.dead,
             in_progress,
             len(self.queue),
             max(self.peak, len(self.queue)),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
-if TYPE_CHECKING:
-    from actors._core._ref import ActorRef
+from actors._core._ref import ActorRef
 
 
 @attrs.frozen

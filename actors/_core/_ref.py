@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import trio
 from trio.lowlevel import (
@@ -13,20 +13,18 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
-from actors._core._errors import ActorStoppedError, AskTimeoutError, DeadlockError
-from actors._core._mailbox import Envelope
-from actors._core._reasons import ShutDown
-from actors._core._reply import Reply
+from actors._core._errors import ActorStoppedError, AskTimeoutError
+from actors._core._reply import Request
+from actors._core._waits import waiter
 
 if TYPE_CHECKING:
     from actors._core._cell import Cell
     from actors._core._reasons import ExitReason
 
-MessageT = TypeVar("MessageT", contravariant=True)
-NEVER = float("inf")
+MessageT_contra = TypeVar("MessageT_contra", contravariant=True)
 
 
-class ActorRef(Generic[MessageT]):
+class ActorRef(Generic[MessageT_contra]):
     """An actor's address. It stays the same over restarts, and outlives the actor.
 
     `stop`, `drain` and `kill` are requests, which don't wait; `wait_stopped` does.
@@ -48,7 +46,7 @@ class ActorRef(Generic[MessageT]):
     # ------------------------------------------------------------------ sending
 
     @enable_ki_protection
-    def tell_nowait(self, message: MessageT) -> None:
+    def tell_nowait(self, message: MessageT_contra) -> None:
         """Send *message* without waiting.
 
         Raises:
@@ -58,7 +56,7 @@ class ActorRef(Generic[MessageT]):
         self._cell.post(message, message)
 
     @enable_ki_protection
-    async def tell(self, message: MessageT) -> None:
+    async def tell(self, message: MessageT_contra) -> None:
         """Send *message*; if the mailbox is full, wait for room. That is the backpressure.
 
         A cancellation point always, a schedule point only where it has to wait. A cancelled
@@ -67,16 +65,22 @@ class ActorRef(Generic[MessageT]):
         Raises:
             ActorStoppedError: if the actor has stopped, or stops while we wait.
             MailboxFullError: if there is no room and the policy is to reject.
+            DeadlockError: if there is no room, and the actor waits for us.
         """
         await checkpoint_if_cancelled()
-        cell = self._cell
-        if cell.post(message, message, may_wait=True):
-            return
+        if not self._cell.post(message, message, may_wait=True):
+            await self._tell_later(message)
+
+    async def _tell_later(self, message: MessageT_contra) -> None:
+        cell, task = self._cell, current_task()
         mailbox = cell.box()
-        waiting = mailbox.wait_for_room(message, current_task())
+        sender = waiter(task, cell)
+        waiting = mailbox.wait_for_room(message, task)
+        if sender is not None:
+            waiting.on_end = sender.waits_for(cell)
 
         def abort(_: Any) -> Abort:
-            mailbox.withdraw(waiting.item)
+            mailbox.forget(waiting)
             return Abort.SUCCEEDED
 
         await wait_task_rescheduled(abort)
@@ -84,7 +88,7 @@ class ActorRef(Generic[MessageT]):
             raise ActorStoppedError(cell.name, message)
 
     @enable_ki_protection
-    async def ask(self, message: MessageT, *, timeout: float | None = None) -> Any:
+    async def ask(self, message: MessageT_contra, *, timeout: float | None = None) -> Any:
         """Send *message* and wait for what its handler returns.
 
         Ends exactly once, and at once if the actor stops. Cancelling it takes a queued request
@@ -100,48 +104,43 @@ class ActorRef(Generic[MessageT]):
         Raises:
             AskTimeoutError: after *timeout*; whether the request was handled is unknown.
             ActorStoppedError: if the actor has stopped, or stops before it answers.
+            MailboxFullError: if there is no room, and the policy isn't to wait.
             UnhandledMessageError: if the actor has no handler for it.
             DeadlockError: if the actors that wait for each other would form a circle.
             Exception: what the handler raised.
         """
         await checkpoint_if_cancelled()
         cell, task = self._cell, current_task()
-        asker = _asker(cell, task)
-        reply = Reply(task)
-        envelope = Envelope(message, reply, trio.current_effective_deadline())
-        if not cell.post(envelope, message, may_wait=True):
-            cell.box().wait_for_room(envelope, None)
+        request = Request(message, cell, task)
+        asker = waiter(task, cell)
         if timeout is not None:
-            _set_timeout(cell, envelope, timeout)
-
-        def abort(_: Any) -> Abort:
-            if not reply.drop():
-                return Abort.FAILED  # we have been rescheduled already
-            cell.withdraw(envelope)
-            return Abort.SUCCEEDED
-
-        if asker is None:
-            await wait_task_rescheduled(abort)
-            return reply.unwrap()
-        assert asker.asking is not None
+            _set_timeout(request, timeout)
         try:
-            await wait_task_rescheduled(abort)
-        finally:
-            asker.asking.remove(cell)
-        return reply.unwrap()
+            if not cell.post(request, message, may_wait=True):
+                cell.box().wait_for_room(request, None)
+        except BaseException:
+            request.drop()
+            raise
+        if asker is not None:
+            request.release = asker.waits_for(cell)
+        await wait_task_rescheduled(request.abort)
+        return request.unwrap()
 
     # ------------------------------------------------------------------ its life
 
+    @enable_ki_protection
     def stop(self) -> None:
         """Ask the actor to stop after its turn in progress, before what is queued."""
-        self._cell.stop(ShutDown())
+        self._cell.stop()
 
+    @enable_ki_protection
     def drain(self) -> None:
         """Ask the actor to take no more messages, and to stop behind those that wait."""
         self._cell.drain()
 
+    @enable_ki_protection
     def kill(self) -> None:
-        """Stop the actor now: its turn in progress is cancelled, and no hook runs."""
+        """Stop the actor and all below it now: turns are cancelled, and no hooks run."""
         self._cell.kill()
 
     async def wait_started(self) -> None:
@@ -156,40 +155,27 @@ class ActorRef(Generic[MessageT]):
         """Wait until nothing of the actor is left, and return why it ended."""
         return await self._cell.wait_stopped()
 
+    @enable_ki_protection
     def watch(self, watcher: ActorRef[Any]) -> None:
-        """Have *watcher* told, by one `Terminated`, when this actor ends."""
+        """Have *watcher* told, by one `Terminated`, when this actor ends; at once if it has."""
         self._cell.watched_by(watcher._cell)
 
+    @enable_ki_protection
     def unwatch(self, watcher: ActorRef[Any]) -> None:
         """Undo `watch`, if it isn't too late."""
-        if self._cell.kin is not None:
-            self._cell.kin.watchers.pop(watcher._cell, None)
+        self._cell.unwatched_by(watcher._cell)
 
 
-def _asker(target: Cell, task: trio.lowlevel.Task) -> Cell | None:
-    """Return the actor whose turn asks *target*, noted in the graph of who waits for whom."""
-    from actors._core._cell import Cell, deadlock
-
-    worker = target.dispatcher.worker_of(task) or target.system.dispatcher.worker_of(task)
-    if worker is None or not isinstance(worker.cell, Cell):
-        return None
-    asker = cast("Cell", worker.cell)
-    if (path := deadlock(asker, target)) is not None:
-        raise DeadlockError(path)
-    asker.asking = asker.asking or []
-    asker.asking.append(target)
-    return asker
-
-
-def _set_timeout(cell: Cell, envelope: Envelope, seconds: float) -> None:
+def _set_timeout(request: Request, seconds: float) -> None:
     """End the ask in *seconds*, like a cancellation, but with an error of its own."""
-    reply = envelope.reply
-    assert reply is not None
+    if not seconds >= 0:
+        raise ValueError(f"timeout must be a number of seconds, not {seconds!r}")
+    cell = request.target
 
     def expire() -> None:
-        if reply.settle(None, AskTimeoutError(cell.name, envelope.message, seconds)):
-            cell.withdraw(envelope)
+        if request.settle(None, AskTimeoutError(cell.name, request.message, seconds)):
+            cell.withdraw(request)
 
-    deadline = trio.current_time() + seconds
-    envelope.deadline = min(envelope.deadline, deadline)
-    reply.timer = cell.system.timers.at(deadline, expire)
+    request.timeout = seconds
+    request.deadline = trio.current_time() + seconds
+    request.timer = cell.system.timers.at(request.deadline, expire)

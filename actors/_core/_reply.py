@@ -1,31 +1,54 @@
-"""The one-shot slot that an ask waits in."""
+"""A request: a message whose sender waits for the reply."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trio.lowlevel import reschedule
+from trio.lowlevel import Abort, reschedule
+
+from actors._core._mailbox import Envelope
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trio.lowlevel import Task
 
+    from actors._core._cell import Cell
     from actors._core._timers import Timer
 
+NEVER = float("inf")
 
-class Reply:
-    """Filled once, by whoever comes first: reply, error, death, timeout, cancellation.
+
+class Request(Envelope):
+    """Ended once, by whoever comes first: reply, error, death, timeout, cancellation.
 
     Whoever comes later is told so (False) and changes nothing.
     """
 
-    __slots__ = ("error", "is_settled", "task", "timer", "value")
+    __slots__ = (
+        "deadline",
+        "error",
+        "is_settled",
+        "release",
+        "target",
+        "task",
+        "timeout",
+        "timer",
+        "value",
+    )
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, message: Any, target: Cell, task: Task) -> None:
+        self.message = message
+        self.attempts = 0
+        self.target = target
         self.task = task
+        # Takes the asker out of the graph of who waits for whom.
+        self.release: Callable[[], None] | None = None
+        self.timeout = self.deadline = NEVER
+        self.timer: Timer | None = None
+        self.is_settled = False
         self.value: Any = None
         self.error: BaseException | None = None
-        self.is_settled = False
-        self.timer: Timer | None = None
 
     def settle(self, value: Any, error: BaseException | None = None) -> bool:
         """End the ask with *value* or *error*, and wake the asker."""
@@ -36,13 +59,21 @@ class Reply:
         return True
 
     def drop(self) -> bool:
-        """End the ask without waking anybody: trio is about to cancel the asker."""
+        """End the ask without waking anybody."""
         if self.is_settled:
             return False
         self.is_settled = True
         if self.timer is not None:
             self.timer.cancel()
+        if self.release is not None:
+            self.release()
         return True
+
+    def abort(self, _: Any) -> Abort:
+        """The asker is being cancelled: take the request back, or interrupt its turn."""
+        if self.drop():
+            self.target.withdraw(self)
+        return Abort.SUCCEEDED
 
     def unwrap(self) -> Any:
         """Return the value or raise the error."""

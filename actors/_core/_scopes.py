@@ -3,7 +3,10 @@
 # A nursery or cancel scope that a handler enters and doesn't exit stays on the *task*, and the
 # next actor's turn would run inside it: cancelled by a stranger's deadline, or waiting for a
 # stranger's children. So the stack of scopes is compared before and after each turn, and what
-# was left open is unwound the way its own `__aexit__` would have done it.
+# was left open is unwound the way its own `__aexit__` would have done it. The task is then as
+# good as new. (The first idea was a nursery for each worker, so that a broken one could be thrown
+# away; it costs every worker a second task, and a run's first worker is the caller's own task,
+# which can't be thrown away.)
 #
 # trio has no public way to look at a task's scope stack. The two private attributes and the
 # one private method that this needs are used in this file only, and tests pin their behaviour.
@@ -13,9 +16,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import trio
+from actors._core._errors import LeftOpenError
+from actors._core._turn import bare, split
 
 if TYPE_CHECKING:
+    import trio
     from trio.lowlevel import Task
 
 
@@ -24,17 +29,38 @@ def innermost(task: Task) -> Any:
     return task._cancel_status  # noqa: SLF001  (see the essay above)
 
 
-async def unwind(task: Task, token: Any) -> None:
+async def unwind(task: Task, token: Any) -> list[BaseException]:
     """Close what was opened in *task*, the current one, since ``innermost`` gave *token*.
 
     Tasks in a nursery that was left open are cancelled and waited for.
+
+    Returns:
+        What those tasks raised.
     """
+    errors: list[BaseException] = []
     while (status := innermost(task)) is not token and status is not None:
         scope: trio.CancelScope = status._scope  # noqa: SLF001
         for nursery in task.child_nurseries:
             if nursery.cancel_scope is scope:
                 scope.cancel()
-                # It waits for the children and takes the nursery off the task. What they
-                # raise is about an actor that is already being failed for worse.
-                await nursery._nested_child_finished(None)  # noqa: SLF001
+                error = await nursery._nested_child_finished(None)  # noqa: SLF001
+                errors += () if error is None else (error,)
         scope.__exit__(None, None, None)
+    return errors  # noqa: ASYNC910  (only nurseries have something to wait for)
+
+
+async def mend(task: Task, token: Any, owner: str, error: BaseException | None) -> BaseException:
+    """Unwind what a turn of *owner* left open, and say what the turn's outcome is now.
+
+    The mistake is the outcome; what else was raised is its cause. A cancellation needn't be
+    kept, since trio delivers it again; what must end the program goes before all else.
+    """
+    raised = [] if error is None else [error]
+    raised += await unwind(task, token)
+    real = [bare(each) for exc in raised if (each := split(exc)[1]) is not None]
+    broken = LeftOpenError(owner)
+    if len(real) == 1:
+        broken.__cause__ = real[0]
+    elif real:
+        broken.__cause__ = BaseExceptionGroup(f"what {owner} raised besides", real)
+    return next((each for each in real if not isinstance(each, Exception)), broken)

@@ -1,18 +1,22 @@
-"""What becomes of a child that crashed: a pure decision, made of facts that are handed in.
+"""What becomes of a child that ended: a pure decision, made of facts that are handed in.
 
 The algorithm is that of Erlang/OTP's supervisor (lib/stdlib/src/supervisor.erl), plus a
-backoff with jitter. The clock, the random number and the doing stay with the caller.
+backoff with jitter, which OTP hasn't, and errors that aren't worth a restart. The clock, the
+random number and the doing stay with the caller.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+# A longer row of restarts is forgotten, so that remembering it costs little.
+LONGEST_ROW: Final = 1000
 
 
 class Restart(enum.Enum):
@@ -29,15 +33,17 @@ class Backoff:
 
     Args:
         base: seconds before the first restart in a row. 0 restarts at once.
-        factor: growth from one restart in a row to the next.
+        factor: growth from one restart in a row to the next, 1 to 1000.
         maximum: no wait is longer than this many seconds, before jitter.
         jitter: adds up to this share of the wait, at random.
-        reset_after: seconds of quiet after which a row of restarts is forgotten; None for the
-            supervision's period.
+        reset_after: seconds without a failure after which a row of restarts is forgotten; None
+            for the supervision's period. The wait itself doesn't count as quiet.
     """
 
     base: float = attrs.field(default=0.1, validator=attrs.validators.ge(0))
-    factor: float = attrs.field(default=2.0, validator=attrs.validators.ge(1))
+    factor: float = attrs.field(
+        default=2.0, validator=[attrs.validators.ge(1), attrs.validators.le(1000)]
+    )
     maximum: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     jitter: float = attrs.field(default=0.2, validator=attrs.validators.ge(0))
     reset_after: float | None = None
@@ -48,9 +54,25 @@ class Backoff:
         wait = min(self.maximum, self.base * self.factor ** min(restarts_in_a_row, 64))
         return wait * (1 + self.jitter * chance)
 
+    def row(self, failures: tuple[float, ...], quiet: float) -> tuple[float, ...]:
+        """Return those of *failures* (times, oldest first) that are one row with the last."""
+        start = 0
+        for index in range(1, len(failures)):
+            # At least so long the child was up; the wait may have been jittered.
+            waited = self.delay(index - 1 - start, 1.0)
+            if failures[index] - failures[index - 1] - waited > quiet:
+                start = index
+        return failures[start:]
+
 
 def _as_tuple(types: Iterable[type[BaseException]]) -> tuple[type[BaseException], ...]:
     return tuple(types)
+
+
+def _not_yet(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
+    # A limit that is taken and not kept would be worse than none.
+    if value is not None:
+        raise ValueError(f"Supervision({attribute.name}=…) is not available yet")
 
 
 @attrs.frozen
@@ -64,10 +86,11 @@ class Supervision:
             "supervisor"), and one exactly one period old still counts.
         period: length of the window, in seconds.
         backoff: how long to wait before a restart.
-        retry_on: errors worth a restart; others end the child at once.
+        retry_on: errors worth a restart. Another one ends the child at once, and the
+            supervisor fails with it: what to do is for its own parent to say.
         budget: whether restarts are counted for all children together or for each.
-        turn_timeout: seconds a turn may take, or None.
-        idle_timeout: seconds without any message after which a run is ended, or None.
+        turn_timeout: seconds a turn may take. Not available yet, like *idle_timeout*.
+        idle_timeout: seconds without any message after which a run is ended.
     """
 
     strategy: str = attrs.field(
@@ -83,8 +106,8 @@ class Supervision:
     budget: str = attrs.field(
         default="supervisor", validator=attrs.validators.in_(("supervisor", "child"))
     )
-    turn_timeout: float | None = None
-    idle_timeout: float | None = None
+    turn_timeout: float | None = attrs.field(default=None, validator=_not_yet)
+    idle_timeout: float | None = attrs.field(default=None, validator=_not_yet)
 
 
 @attrs.frozen
@@ -102,9 +125,13 @@ class LeaveDown:
 
 @attrs.frozen
 class GiveUp:
-    """Too many restarts: the supervisor itself is to fail, so that its own parent decides."""
+    """The supervisor itself is to fail, so that its own parent decides.
+
+    ``is_over_limit``: there were too many restarts. If not, the error wasn't worth one.
+    """
 
     recent: tuple[float, ...]
+    is_over_limit: bool = True
 
 
 Decision: TypeAlias = StartAgain | LeaveDown | GiveUp
@@ -113,30 +140,44 @@ Decision: TypeAlias = StartAgain | LeaveDown | GiveUp
 def decide(
     supervision: Supervision,
     restart: Restart,
-    error: BaseException,
+    error: BaseException | None,
     recent: tuple[float, ...],
     *,
     now: float,
     chance: float,
 ) -> Decision:
-    """Say what becomes of a child that crashed.
+    """Say what becomes of a child that ended.
 
     Args:
         supervision: the limits of its supervisor.
         restart: the child's own restart type.
-        error: what it crashed with.
-        recent: times of earlier restarts, oldest first.
+        error: what it crashed with, or None if its work was done.
+        recent: times of earlier restarts, oldest first, as the last decision gave them.
         now: the current time, on the same clock.
         chance: a number from 0 to 1, for the jitter.
     """
-    if restart is Restart.TEMPORARY:
+    if restart is Restart.TEMPORARY or (restart is Restart.TRANSIENT and error is None):
         return LeaveDown()
-    # "<=": a restart exactly one period ago still counts. That is how OTP counts, and whoever
-    # tunes these two numbers will have learnt them from its books.
-    recent = (*(when for when in recent if now - when <= supervision.period), now)
-    if len(recent) > supervision.max_restarts or not is_retryable(error, supervision.retry_on):
-        return GiveUp(recent)
-    return StartAgain(supervision.backoff.delay(len(recent) - 1, chance), recent)
+    recent = (*recent, now)
+    counted = count_recent(supervision, recent, now)
+    if error is not None and not is_retryable(error, supervision.retry_on):
+        return GiveUp(recent[-counted:], is_over_limit=False)
+    if counted > supervision.max_restarts:
+        return GiveUp(recent[-counted:])
+    backoff = supervision.backoff
+    quiet = supervision.period if backoff.reset_after is None else backoff.reset_after
+    row = backoff.row(recent, quiet)[-LONGEST_ROW:]
+    delay = backoff.delay(len(row) - 1, chance)
+    return StartAgain(delay, recent[-max(counted, len(row)) :])
+
+
+def count_recent(supervision: Supervision, recent: tuple[float, ...], now: float) -> int:
+    """Count the restarts within the period before *now*.
+
+    A restart exactly one period ago still counts. That is how OTP counts, and whoever tunes
+    these two numbers will have learnt them from its books.
+    """
+    return sum(now - when <= supervision.period for when in recent)
 
 
 def is_retryable(error: BaseException, retry_on: tuple[type[BaseException], ...]) -> bool:

@@ -8,6 +8,10 @@
 #
 # No error may cross a nursery here, since it would come out wrapped in a group. What fails the
 # system is recorded, the block is cancelled by a scope of ours, and `__aexit__` raises it bare.
+# Of two errors the block's own wins, unless it is just how the block heard of the other.
+#
+# When no task is left, whatever has not ended by then is declared ended (`_bury`): who waits for
+# a reply or for an actor's end, perhaps outside of the block, must not wait for ever.
 """A tree of actors with a beginning and an end: `open_system`."""
 
 from __future__ import annotations
@@ -17,33 +21,36 @@ import itertools
 import logging
 import random
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import trio
+from trio.lowlevel import enable_ki_protection
 
 from actors._core._actor import Actor
 from actors._core._cell import Cell
 from actors._core._dispatch import Dispatcher
-from actors._core._errors import ActorStoppedError
+from actors._core._ending import ZOMBIE_AFTER
+from actors._core._errors import UndeliveredError
 from actors._core._happenings import ActorFailed, DeadLetter, SystemEvent, ZombieActor
-from actors._core._home import Home
 from actors._core._hub import DeadLetters, Listener
-from actors._core._life import DEFAULT, STOPPING, Options
+from actors._core._kin import DEFAULT, Options
 from actors._core._mailbox import MailboxPolicy
-from actors._core._reasons import ShutDown
+from actors._core._phases import STOPPED
+from actors._core._reasons import Killed
 from actors._core._supervision import Restart, Supervision
 from actors._core._timers import Timers
-from actors._core._turn import split
+from actors._core._turn import bare, split
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
+    from contextvars import Context
     from types import TracebackType
 
     from actors._core._mailbox import Counters
     from actors._core._ref import ActorRef
 
 logger = logging.getLogger("actors")
-T = TypeVar("T")
 
 ambient: contextvars.ContextVar[System | None] = contextvars.ContextVar("ambient", default=None)
 
@@ -63,17 +70,21 @@ class System:
     ) -> None:
         self.name = name
         self.random = random.Random(seed)  # noqa: S311  (jitter and orders, no secrets)
-        self.dispatcher = Dispatcher(None if seed is None else self._choose)
+        self.dispatcher = Dispatcher(None if seed is None else self._choose, fatal=self.fail)
+        self.dispatcher.owner = self
         self.timers = Timers()
         self.dead_letters = DeadLetters()
-        self.is_heard = False
+        self.listeners: dict[Listener, None] = {}
         self._budget = shutdown_budget
-        self._listeners: dict[Listener, None] = {}
-        self._pool: trio.Nursery | None = None
         self._error: BaseException | None = None
         self._body = trio.CancelScope()
+        self._shield = trio.CancelScope(shield=True)
+        self._opened = trio.Event()
+        self._watch = trio.CancelScope(shield=True)
         self._numbers = itertools.count(1)
+        self._contexts: tuple[Context, Context] | None = None
         self.root = Cell(self, None, name, partial(Guardian, supervision), DEFAULT)
+        self.root.check_name(0)
         self.root.start()
 
     def __repr__(self) -> str:
@@ -105,6 +116,7 @@ class System:
         Raises:
             NameTakenError: if a living actor has the name.
             ActorStoppedError: if the system is shutting down.
+            Exception: what the factory raised; there is no actor then.
         """
         return self.spawn_under(
             self.root, factory, args, name=name, restart=restart, mailbox=mailbox, **options
@@ -112,8 +124,7 @@ class System:
 
     def events(self, buffer: int = 1000) -> Listener:
         """Listen to the kernel's events, from the moment the block is entered."""
-        self.is_heard = True
-        return Listener(self._listeners, buffer)
+        return Listener(self.listeners, buffer)
 
     def counters(self, ref: ActorRef[Any]) -> Counters:
         """Say where all messages are that *ref* accepted."""
@@ -121,6 +132,7 @@ class System:
 
     # ------------------------------------------------------------------ what actors call
 
+    @enable_ki_protection
     def spawn_under(
         self,
         parent: Cell,
@@ -133,17 +145,16 @@ class System:
         **options: Any,
     ) -> ActorRef[Any]:
         """Start a child of *parent*."""
-        if parent.phase >= STOPPING:
-            raise ActorStoppedError(parent.name, factory)
         if restart is None and mailbox is None and not options:
             chosen = DEFAULT
         else:
             chosen = Options(
                 restart=restart or Restart.PERMANENT, mailbox=mailbox or MailboxPolicy(), **options
             )
-        if name is None:
-            name = f"{getattr(factory, '__name__', 'actor').lower()}-{next(self._numbers)}"
-        cell = Cell(self, parent, name, partial(factory, *args) if args else factory, chosen)
+        own_name = next(self._numbers) if name is None else name
+        parent.check_name(own_name)
+        cell = Cell(self, parent, own_name, partial(factory, *args) if args else factory, chosen)
+        parent.check_name(own_name)  # the factory may have done anything
         parent.adopt(cell)
         if chosen.dedicated_task:
             cell.dispatcher = self._dedicated()
@@ -152,20 +163,36 @@ class System:
 
     def _dedicated(self) -> Dispatcher:
         """A dispatcher with one worker: the same turn loop, in a task that is never shared."""
-        dispatcher = Dispatcher()
-        dispatcher.nursery, dispatcher.max_workers = self._pool, 1
+        shared = self.dispatcher
+        dispatcher = Dispatcher(fatal=self.fail, workers=shared.workers, max_workers=1)
+        dispatcher.owner, dispatcher.nursery = self, self.pool
         return dispatcher
 
-    def home_of(self, cell: Cell) -> Home:
-        """Return the home task of *cell*, started when it is first needed."""
-        if cell.home is None:
-            assert self._pool is not None
-            cell.home = Home(cell, self._pool)
-        return cell.home
+    @property
+    def pool(self) -> trio.Nursery:
+        """Where the system's own tasks run."""
+        assert self.dispatcher.nursery is not None, "actors live inside the system's block"
+        return self.dispatcher.nursery
+
+    def context(self) -> Context:
+        """Copy our caller's context variables, with this system as the ambient one.
+
+        Many actors are spawned in a row with the same variables; they share one copy, which
+        nobody changes, for a copy each would be a sixth of an idle actor.
+        """
+        seen = contextvars.copy_context()
+        if self._contexts is not None and _is_same(seen, self._contexts[0]):
+            return self._contexts[1]
+        mine = seen
+        if seen.get(ambient) is not self:
+            mine = seen.copy()
+            mine.run(ambient.set, self)
+        self._contexts = seen, mine
+        return mine
 
     def publish(self, event: SystemEvent) -> None:
         """Tell the listeners."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.put(event)
 
     def report(self, event: ActorFailed | ZombieActor) -> None:
@@ -185,42 +212,63 @@ class System:
 
     def fail(self, error: BaseException) -> None:
         """End the system with *error*: the block is cancelled, and raises it."""
-        self._error = self._error or error
+        if self._error is None:
+            self._error = error
         self._body.cancel()
 
-    def _choose(self, ready: Any) -> Any:
+    def _choose(self, ready: deque[Any]) -> Any:
         """Explore another order of turns; the seed decides which."""
         index = self.random.randrange(len(ready))
-        ready.rotate(-index)
-        cell = ready.popleft()
-        ready.rotate(index)
+        cell = ready[index]
+        del ready[index]
         return cell
 
     # ------------------------------------------------------------------ its life
 
-    async def __aenter__(self) -> System:
-        self._token = ambient.set(self)
+    @enable_ki_protection
+    async def __aenter__(self) -> Self:
         self._manager = trio.open_nursery()
-        nursery = await self._manager.__aenter__()
-        await nursery.start(self._run_pool)
+        self._nursery = await self._manager.__aenter__()
+        self._nursery.start_soon(self._run_pool, name=f"actors of {self.name}")
+        try:
+            await self._opened.wait()
+        except BaseException as exc:
+            self._shield.cancel()
+            # As `async with` would: the nursery waits for what it has started.
+            await self._manager.__aexit__(type(exc), exc, exc.__traceback__)  # noqa: ASYNC102
+            raise
+        self._token = ambient.set(self)
         self._body.__enter__()
         return self
 
-    async def _run_pool(self, task_status: trio.TaskStatus[None]) -> None:
-        """Hold the workers, the timers and the homes, out of reach of the block's end."""
+    @enable_ki_protection
+    async def _run_pool(self) -> None:  # noqa: ASYNC910  (nobody waits for the task itself)
+        """Hold the workers, the timers and the resources, out of reach of the block's end."""
         try:
-            with trio.CancelScope(shield=True) as self._shield:
+            with self._shield:
                 async with trio.open_nursery() as pool:
-                    self._pool = self.dispatcher.nursery = self.timers.nursery = pool
-                    task_status.started()
+                    self.dispatcher.nursery = self.timers.nursery = pool
+                    self._opened.set()
                     await trio.sleep_forever()
-        except BaseException as exc:  # noqa: BLE001  (see the essay: none may cross the nursery)
-            passing, real = split(exc)
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (none may cross the nursery)
+            real = split(exc)[1]
             if real is not None:
-                self.fail(real)
-            if passing is not None:
-                raise passing from None
+                self.fail(bare(real))
+        finally:
+            self._bury()
+            self._watch.cancel()
 
+    def _bury(self) -> None:
+        """No task of ours is left: what has not ended by itself ends now."""
+        self.dispatcher.closed = True
+        self.timers.close()
+        for cell in self.root.subtree():
+            if cell.phase != STOPPED:
+                cell.terminate(Killed())
+        for listener in self.listeners:
+            listener.end()
+
+    @enable_ki_protection
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
@@ -231,25 +279,60 @@ class System:
         try:
             if self._body.__exit__(kind, error, trace):
                 remaining = None
-        except BaseException as exc:  # noqa: BLE001  (raised again below)
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (raised again below)
             remaining = exc
         ambient.reset(self._token)
-        await self._shut_down()
-        if self._error is not None and (remaining is None or split(remaining)[1] is None):
-            raise self._error
+        await self._shut_down()  # noqa: ASYNC102  (it shields itself, with the budget)
+        failure = self._error
+        if failure is not None and (remaining is None or _is_told_by(remaining, failure)):
+            raise failure from failure.__cause__
+        if failure is not None:
+            assert remaining is not None
+            remaining.add_note(f"besides, the actor system failed: {failure!r}")
         if remaining is not None and remaining is not error:
             raise remaining
         return remaining is None
 
-    async def _shut_down(self) -> None:
+    async def _shut_down(self) -> None:  # noqa: ASYNC910  (it waits for a nursery)
         """Stop the actors in order, within the budget; then let nothing go on."""
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + self._budget) as scope:
-            self.root.stop(ShutDown())
-            await self.root.wait_stopped()
-        if scope.cancelled_caught:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + self._budget):
+            self.root.stop()
+            try:
+                await self.root.wait_stopped()
+            except KeyboardInterrupt as exc:
+                self.fail(exc)  # no more patience
+        if self.root.phase != STOPPED:
             self.root.kill()
+            self._nursery.start_soon(self._name_zombies, trio.current_time())
         self._shield.cancel()
-        await self._manager.__aexit__(None, None, None)
+        try:
+            await self._manager.__aexit__(None, None, None)
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (raised at the very end)
+            self.fail(bare(exc))
+
+    async def _name_zombies(self, since: float) -> None:
+        with self._watch:
+            await trio.sleep(ZOMBIE_AFTER)
+            for cell in self.root.subtree():
+                cell.mourn(cell.waiting_for(), since)
+
+
+def _is_same(one: Context, other: Context) -> bool:
+    """Whether two contexts have the same variables, with the very same values."""
+    return len(one) == len(other) and all(
+        other.get(variable, other) is value for variable, value in one.items()
+    )
+
+
+def _is_told_by(error: BaseException, failure: BaseException) -> bool:
+    """Whether *error* is only how the block heard of the system's *failure*."""
+    real = split(error)[1]
+    if real is None or isinstance(real := bare(real), UndeliveredError):
+        return True
+    cause: BaseException | None = failure
+    while cause is not None and cause is not real:
+        cause = cause.__cause__
+    return cause is real
 
 
 def open_system(
@@ -259,7 +342,7 @@ def open_system(
     shutdown_budget: float = 10.0,
     seed: int | None = None,
 ) -> System:
-    """Open a system of actors: ``async with open_system() as system: …``.
+    """Open a system of actors, with ``async with``.
 
     Leaving the block stops the actors, the youngest first, and waits until nothing of them is
     left. If the block is cancelled the same happens, within the budget.

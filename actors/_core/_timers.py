@@ -1,7 +1,9 @@
 # One heap, one task, no ticking. The task sleeps until the earliest deadline; a timer that is
 # set for an earlier moment moves the deadline of the scope the task sleeps in, which wakes
 # nobody. A periodic timer would be simpler and is forbidden: with a mock clock and any thread at
-# work it runs away with the virtual time.
+# work it runs away with the virtual time. (A timer that is cancelled while the task sleeps until
+# its deadline still wakes the task once, at that time. Moving the deadline back for each ask that
+# was answered would cost more than the ask.)
 """Things to do at a time, for one system."""
 
 from __future__ import annotations
@@ -42,6 +44,13 @@ class Timers:
         self._numbers = itertools.count()
         self._sleep: trio.CancelScope | None = None
         self._is_running = False
+        self._is_closed = False
+        self._cancelled = 0
+
+    def close(self) -> None:
+        """Fire nothing any more."""
+        self._is_closed = True
+        self._heap.clear()
         self._cancelled = 0
 
     def __len__(self) -> int:
@@ -51,6 +60,8 @@ class Timers:
     def at(self, deadline: float, action: Callable[[], None]) -> Timer:
         """Call *action*, which must neither wait nor raise, at *deadline* of trio's clock."""
         timer = Timer(action, self)
+        if self._is_closed:
+            return timer
         heapq.heappush(self._heap, (deadline, next(self._numbers), timer))
         if not self._is_running and self.nursery is not None:
             self._is_running = True
@@ -64,6 +75,8 @@ class Timers:
 
         Nearly every ask with a timeout cancels its timer long before it would fire.
         """
+        if self._is_closed:
+            return
         self._cancelled += 1
         if self._cancelled > 64 and self._cancelled * 2 > len(self._heap):  # noqa: PLR2004
             self._heap = [entry for entry in self._heap if entry[2].action is not None]
@@ -71,7 +84,7 @@ class Timers:
             self._cancelled = 0
 
     @enable_ki_protection
-    async def _run(self) -> None:
+    async def _run(self) -> None:  # noqa: ASYNC910  (nobody waits for the task itself)
         """Fire what is due, sleep until the next; end when nothing is left."""
         try:
             while self._heap:

@@ -12,7 +12,10 @@
 #   `context.run` (trio has entered it). It is set before the first step already, for turns that
 #   start a dispatcher of their own in the same task.
 # - Ctrl-C. Worker code and commits are protected from KeyboardInterrupt, or it would tear a commit
-#   in two. Handlers are not: a runaway handler has to be interruptible. `step` is the border.
+#   in two. Handlers are not: a runaway handler has to be interruptible. `exposed` is the border.
+#   It is a frame *inside* the coroutine, not a function around each step: a signal that arrives
+#   when a step has just yielded must not raise in between, or what it yielded would be lost while
+#   trio's books say that the task waits for it.
 # - A stray Cancelled. Only a cancellation that is in force may pass; see `split` and its caller.
 """Stepping a handler's coroutine, and reading what became of it."""
 
@@ -21,7 +24,7 @@ from __future__ import annotations
 import inspect
 import traceback
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 from trio.lowlevel import disable_ki_protection, enable_ki_protection
@@ -31,28 +34,36 @@ if TYPE_CHECKING:
 
 # What a handler's coroutine yields is between trio and the traps it called; we only pass it on.
 Trap = Any
+T = TypeVar("T")
+
+
+@disable_ki_protection  # outside: types.coroutine makes a new code object, which isn't marked
+@types.coroutine
+def exposed(coro: Coroutine[Trap, Any, Any]) -> Generator[Trap, Any, Any]:
+    """Run *coro*, a user's code, where Ctrl-C may interrupt it."""
+    return (yield from coro)
 
 
 @disable_ki_protection
-def step(resume: Callable[[Any], Trap], value: Any) -> Trap:
-    """Take one step of a handler, the only code here that Ctrl-C may interrupt."""
-    return resume(value)
+def call_exposed(function: Callable[[], T]) -> T:
+    """Call *function*, a user's code, where Ctrl-C may interrupt it."""
+    return function()
 
 
-@types.coroutine
 @enable_ki_protection
-def drive(coro: Coroutine[Trap, Any, Any], trap: Trap) -> Generator[Trap, Any, Any]:
-    """Go on with *coro*, which has just yielded *trap*, and return what it returns."""
+@types.coroutine
+def drive(turn: Generator[Trap, Any, Any], trap: Trap) -> Generator[Trap, Any, Any]:
+    """Go on with *turn*, which has just yielded *trap*, and return what it returns."""
     while True:
         try:
             value = yield trap
-        except BaseException as exc:  # noqa: BLE001  (what trio throws in belongs to the handler)
-            resume: Callable[[Any], Trap] = coro.throw
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (it is thrown on into the handler)
+            resume: Callable[[Any], Trap] = turn.throw
             value = exc
         else:
-            resume = coro.send
+            resume = turn.send
         try:
-            trap = step(resume, value)
+            trap = resume(value)
         except StopIteration as stop:
             return stop.value
         finally:
@@ -79,7 +90,7 @@ def bare(exc: BaseException) -> BaseException:
 
 
 def stack_of(coro: Any) -> tuple[str, ...]:
-    """Return the lines where the handler is waiting, outermost first, as a traceback shows them.
+    """Return the lines where *coro* is waiting, outermost first, as a traceback shows them.
 
     trio's own walk of a task stops at `drive`, so the coroutine itself is walked.
     """

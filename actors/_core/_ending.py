@@ -1,0 +1,308 @@
+# How an actor ends: by itself, by a failure, by a request, by force.
+#
+# Nothing in here waits. Each step that has to wait for something (a turn in progress, a child
+# that stops, a resource that closes) leaves, and whoever brings the news calls `wind_down`
+# again, which looks at the facts afresh. So a step may be repeated and does no harm, and there
+# is no task whose cancellation could leave an actor half stopped.
+#
+# The order in which an incarnation ends is always the same: the turn in progress, the children
+# in reverse order of their start, the `on_stop` hook (unless it crashed or was killed), the
+# resources that `ctx.enter` entered, the mailbox. Names are free before watchers hear of it, or
+# whoever restarts the actor by name would race with its own name.
+#
+# What fails on the way to the end is reported and changes nothing else. What fails outside of
+# any turn (a resource, or a child for good) interrupts the turn and fails the actor: `fault`.
+"""The end of an incarnation, and of an actor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import trio
+
+from actors._core._happenings import ActorFailed, ActorStopped, ZombieActor
+from actors._core._home import Home
+from actors._core._identity import Identity
+from actors._core._phases import (
+    DOWN,
+    ENDING,
+    FAULT,
+    FINISH,
+    HOOK,
+    HOOK_LATER,
+    RUNNING,
+    START,
+    STOP,
+    STOPPED,
+    STOPPING,
+    WIND_DOWN,
+)
+from actors._core._reasons import Crashed, Finished, Killed, ShutDown, Terminated
+from actors._core._supervision import Restart
+from actors._core._turn import stack_of
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from actors._core._cell import Cell
+    from actors._core._kin import Kin
+    from actors._core._reasons import ExitReason
+
+ZOMBIE_AFTER: Final = 1.0
+
+
+class Ending(Identity):
+    """How an actor gets from running to down or stopped."""
+
+    __slots__ = ()
+
+    def fail(self, error: BaseException) -> None:
+        """Something raised *error*, and no turn is in progress: end this incarnation."""
+        if self.parent is None and isinstance(error, Exception):
+            self.system.fail(error)
+        ends_anyway = self.phase >= STOPPING or self.pending & STOP
+        if ends_anyway or (self.phase == ENDING and self.error is not None):
+            self.report_failure(error)
+            if not isinstance(self.reason, Killed):
+                self.reason = Crashed(error)
+        else:
+            self.family().error = error
+            self.pending &= ~(START | FINISH)
+            if self.phase != ENDING:
+                self.phase = ENDING
+                self.pending &= ~HOOK_LATER
+            if not isinstance(error, Exception):
+                # The program is being interrupted. That is nothing a restart could cure.
+                self.stop(Crashed(error))
+        self.wind_down()
+
+    def finish(self) -> None:
+        """This incarnation's work is done: end it after the turn in progress."""
+        if self.options.restart is Restart.PERMANENT:
+            self.pending |= FINISH
+        else:
+            self.stop(Finished())
+
+    def begin_ending(self) -> None:
+        """The work is done, and the parent will start a new incarnation."""
+        self.pending &= ~FINISH
+        if self.phase == RUNNING:
+            self.phase = ENDING
+            if self.actor.has_stop_hook:
+                self.pending |= HOOK_LATER
+        self.wind_down()
+
+    def fault(self, error: BaseException) -> None:
+        """Fail with *error*, which comes from outside of any turn; interrupt the turn."""
+        if not isinstance(error, Exception):
+            self.system.fail(error)
+        if self.ctx is None:
+            self.fail(error)
+            return
+        kin = self.family()
+        if kin.fault is not None or self.phase >= STOPPING or self.pending & STOP:
+            self.report_failure(error)
+            return
+        kin.fault = error
+        self.pending |= FAULT
+        self.interrupt()
+
+    def take_fault(self) -> BaseException | None:
+        """Return why the turn was interrupted, if it was for a fault."""
+        if not self.pending & FAULT:
+            return None
+        self.pending &= ~FAULT
+        kin = self.family()
+        fault, kin.fault = kin.fault, None
+        return fault
+
+    def report_failure(self, error: BaseException) -> None:
+        """Report an *error* that decides nothing any more."""
+        self.system.report(ActorFailed(self.ref, error, "LeaveDown", 0))
+
+    # ------------------------------------------------------------------ stopping
+
+    def stop(self, reason: ExitReason | None = None) -> None:
+        """Stop after the turn in progress, before anything that is queued."""
+        if self.phase >= STOPPING or self.pending & STOP:
+            return
+        self.reason = ShutDown() if reason is None else reason
+        if self.ctx is not None:
+            self.pending |= STOP
+            self.limit()
+        elif self.phase == RUNNING and self.kin is not None and self.kin.children:
+            # By way of the dispatcher, or a deep tree would be a deep recursion.
+            self.wake(STOP)
+        else:
+            self.begin_stopping()
+
+    def begin_stopping(self) -> None:
+        """Leave the running phase for good; no turn is in progress."""
+        if self.phase == ENDING and self.error is not None:
+            self.report_failure(self.error)
+        if self.phase == RUNNING and self.actor.has_stop_hook:
+            self.pending |= HOOK_LATER
+        if isinstance(self.reason, Killed):
+            self.pending &= ~(HOOK | HOOK_LATER)
+        self.pending &= ~(STOP | START | FINISH)
+        if self.phase == DOWN:
+            self.unlimit()  # a restart that is due
+        self.phase = STOPPING
+        self.wind_down()
+
+    def kill(self) -> None:
+        """Stop without patience, children first: cancel turns in progress, run no hooks."""
+        for cell in self.subtree():
+            cell.kill_alone()
+
+    def kill_alone(self) -> None:
+        """Do `kill`'s work for this actor."""
+        if self.phase == STOPPED:
+            return
+        self.reason = Killed()
+        self.pending &= ~(HOOK | HOOK_LATER | FINISH)
+        if self.ctx is not None:
+            self.pending |= STOP
+            self.interrupt()
+        elif self.phase < STOPPING:
+            self.begin_stopping()
+        else:
+            self.wind_down()
+
+    def subtree(self) -> list[Cell]:
+        """Return this actor and all below it, in the order in which they are to end."""
+        cells = [self.me]
+        for cell in cells:
+            if cell.kin is not None:
+                cells += cell.kin.children.values()
+        cells.reverse()
+        return cells
+
+    def wind_down(self) -> None:
+        """Take the next step of ending this incarnation, or leave until there is news."""
+        self.pending &= ~WIND_DOWN
+        if self.phase not in {ENDING, STOPPING} or self.ctx is not None:
+            return
+        if self._children_remain():
+            return
+        if self.pending & (HOOK | HOOK_LATER):
+            self.pending &= ~HOOK_LATER
+            self.wake(HOOK)
+        elif self._resources_remain():
+            return
+        elif self.phase == STOPPING or self.parent is None:
+            self.terminate(self.reason or Crashed(cast("BaseException", self.error)))
+        else:
+            self.phase = DOWN
+            self.parent.child_ended(self.me, self.error)
+
+    def _children_remain(self) -> bool:
+        """Stop the youngest child; whether there is one to wait for."""
+        while self.kin is not None and self.kin.children:
+            child = next(reversed(self.kin.children.values()))
+            child.stop()
+            if child.phase != STOPPED:
+                return True
+        return False
+
+    def _resources_remain(self) -> bool:
+        """Leave the youngest resource; whether there is one to wait for."""
+        home = self.home
+        if home is None:
+            return False
+        is_killed = isinstance(self.reason, Killed)
+        if not home.close(patiently=not is_killed):
+            self.family().home = None
+            self.unlimit()
+            return False
+        if not is_killed:
+            self.limit()
+        return True
+
+    def terminate(self, reason: ExitReason) -> None:
+        """End for good: free the name, return what was queued, tell who watches."""
+        self.phase, self.reason, self.pending = STOPPED, reason, 0
+        parent = self.parent
+        if parent is not None and parent.kin is not None:
+            parent.kin.children.pop(self.own_name, None)
+        self.me.return_mail()
+        if self.kin is not None:
+            self._tell_kin(self.kin, Terminated(self.ref, reason))
+        if self.system.listeners:
+            self.system.publish(ActorStopped(self.ref, reason))
+        if self.options.dedicated_task:
+            self.dispatcher.retire()
+        if parent is not None and parent.phase in {ENDING, STOPPING}:
+            parent.wake(WIND_DOWN)
+
+    def _tell_kin(self, kin: Kin, news: Terminated) -> None:
+        kin.unlimit()
+        for event in (kin.started, kin.stopped):
+            if event is not None:
+                event.set()
+        for watcher in kin.watchers:
+            watcher.family().watching.pop(self.me, None)
+            watcher.notice(news)
+        kin.watchers.clear()
+        for watched in kin.watching:
+            watched.family().watchers.pop(self.me, None)
+        kin.watching.clear()
+
+    # ------------------------------------------------------------------ resources
+
+    async def enter(self, manager: AbstractAsyncContextManager[Any]) -> Any:
+        """Enter *manager* in a task of its own, until this incarnation ends."""
+        kin = self.family()
+        if kin.home is None:
+            kin.home = Home(self.me, self.system.pool)
+        return await kin.home.enter(manager)
+
+    def resource_left(self, error: BaseException | None) -> None:
+        """A resource isn't entered any more. An error of it is this actor's failure."""
+        if error is not None:
+            self.fault(error)
+        if self.phase in {ENDING, STOPPING}:
+            self.wake(WIND_DOWN)
+
+    # ------------------------------------------------------------------ budgets
+
+    def limit(self) -> None:
+        """Let a step of stopping take no more time than is left of the budget."""
+        self.family().limit(self.system.timers, self.options.shutdown, self._out_of_time)
+
+    def unlimit(self) -> None:
+        """That step is over."""
+        if self.kin is not None:
+            self.kin.unlimit()
+
+    def _out_of_time(self) -> None:
+        if self.phase != ENDING:
+            self.kill_alone()
+        elif self.ctx is not None:
+            self.interrupt()
+        home = self.home
+        if self.ctx is None and home is not None:
+            home.close(patiently=False)
+            self._mourn_later(home.waiting())
+
+    def interrupt(self) -> None:
+        """Cancel the turn in progress. If it goes on nevertheless, say so."""
+        assert self.ctx is not None
+        self.ctx.worker.interrupt()
+        self._mourn_later(self.ctx.coro)
+
+    def _mourn_later(self, coro: Any) -> None:
+        since = trio.current_time()
+        self.system.timers.at(since + ZOMBIE_AFTER, lambda: self.mourn(coro, since))
+
+    def mourn(self, coro: Any, since: float) -> None:
+        """Report a zombie, if *coro* is what this actor still waits for."""
+        waiting = self.waiting_for()
+        if waiting is coro and coro is not None:
+            self.system.report(ZombieActor(self.ref, stack_of(coro), since))
+
+    def waiting_for(self) -> Any:
+        """Return the coroutine that has to end before this actor can: a turn, or a resource."""
+        if self.ctx is not None:
+            return self.ctx.coro
+        return None if self.home is None else self.home.waiting()

@@ -1,0 +1,105 @@
+# An idle actor has to be small, so what most actors never need is kept apart and made on demand.
+"""How an actor was spawned, and what only some actors have: children, watchers, a budget."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from actors._core._mailbox import MailboxPolicy
+from actors._core._supervision import Restart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors._core._cell import Cell
+    from actors._core._home import Home
+    from actors._core._reasons import Terminated
+    from actors._core._timers import Timer, Timers
+
+
+@attrs.frozen
+class Options:
+    """How an actor was spawned. Shared by all that are spawned alike."""
+
+    restart: Restart = Restart.PERMANENT
+    mailbox: MailboxPolicy = attrs.field(factory=MailboxPolicy)
+    shutdown: float = attrs.field(default=5.0, validator=attrs.validators.ge(0))
+    significant: bool = attrs.field(default=False)
+    redeliver: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+    dedicated_task: bool = False
+
+    @significant.validator
+    def _not_yet(self, _: object, value: bool) -> None:
+        if value:
+            raise NotImplementedError("significant children aren't implemented yet")
+
+
+DEFAULT: Final = Options()
+
+
+class Kin:
+    """What only some actors have."""
+
+    __slots__ = (
+        "children",
+        "error",
+        "fault",
+        "home",
+        "incarnation",
+        "is_users_turn",
+        "left",
+        "notices",
+        "recent",
+        "since",
+        "started",
+        "stopped",
+        "timer",
+        "waits_for",
+        "watchers",
+        "watching",
+    )
+
+    def __init__(self) -> None:
+        self.children: dict[str | int, Cell] = {}
+        # Who is told of our end, and of whose end we are told.
+        self.watchers: dict[Cell, None] = {}
+        self.watching: dict[Cell, None] = {}
+        self.notices: deque[Terminated] = deque()
+        self.is_users_turn = False
+        self.waits_for: list[Cell] = []
+        # What failed outside of any turn: a child for good, or a resource.
+        self.fault: BaseException | None = None
+        # Why the last incarnation ended.
+        self.error: BaseException | None = None
+        self.home: Home | None = None
+        self.recent: tuple[float, ...] = ()
+        self.incarnation = 1
+        self.started: trio.Event | None = None
+        self.stopped: trio.Event | None = None
+        # The budget for stopping: what is left of it, in seconds, and the step that uses it.
+        self.left: float | None = None
+        self.since = 0.0
+        self.timer: Timer | None = None
+
+    def limit(self, timers: Timers, budget: float, out_of_time: Callable[[], None]) -> None:
+        """Let a step of stopping begin, which ends by `unlimit` or *out_of_time*.
+
+        All steps of one actor share its budget; the time its children take isn't its own.
+        """
+        self.unlimit()
+        if self.left is None:
+            self.left = budget
+        self.since = trio.current_time()
+        self.timer = timers.at(self.since + self.left, out_of_time)
+
+    def unlimit(self) -> None:
+        """The step is over, or there is nothing to wait for any more."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+            if self.left is not None:
+                self.left = max(0.0, self.left - (trio.current_time() - self.since))

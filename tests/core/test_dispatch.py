@@ -1,0 +1,803 @@
+"""Turns on few tasks: the rules R1 to R11, each with the trap it was found by."""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import random
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from actors import (
+    Actor,
+    ActorContext,
+    ActorFailed,
+    ActorRef,
+    Crashed,
+    ExitReason,
+    LeftOpenError,
+    MailboxPolicy,
+    Restart,
+    StrayCancelledError,
+    System,
+    ZombieActor,
+    current_system,
+    handler,
+    open_system,
+)
+from actors._core._cell import Cell
+from actors._core._dispatch import BATCH, MAX_PARKED, Dispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Action = Any  # an async function of the context
+TEMPORARY = Restart.TEMPORARY
+
+
+class Doer(Actor):
+    """Does what it is told, by functions."""
+
+    @handler
+    async def do(self, message: object, ctx: ActorContext) -> Any:
+        assert callable(message)
+        return await message(ctx)
+
+
+def workers(system: System) -> int:
+    return len(system.dispatcher.workers)
+
+
+# ------------------------------------------------------------------------- R1
+
+
+class LongestStep(trio.abc.Instrument):
+    """Counts what happens within one step of a task."""
+
+    def __init__(self) -> None:
+        self.count = self.longest = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.count = 0
+
+    def add(self) -> None:
+        self.count += 1
+        self.longest = max(self.longest, self.count)
+
+    def __enter__(self) -> Self:
+        trio.lowlevel.add_instrument(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        trio.lowlevel.remove_instrument(self)
+
+
+async def test_between_two_checkpoints_at_most_64_turns_run_however_many_actors(
+    autojump_clock: Any,
+) -> None:
+    turns = 0
+
+    class Busy(Actor):
+        @handler
+        async def on(self, message: int, ctx: ActorContext) -> None:
+            nonlocal turns
+            turns += 1
+            step.add()
+
+    async with open_system() as system:
+        with LongestStep() as step:
+            for _ in range(100):
+                ref = system.spawn(Busy)
+                for n in range(50):
+                    ref.tell_nowait(n)
+            await wait_all_tasks_blocked()
+    assert turns == 100 * 50
+    assert step.longest == BATCH
+
+
+async def test_control_work_counts_like_turns(
+    autojump_clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminate = Cell.terminate
+
+    def counted(self: Cell, reason: ExitReason) -> None:
+        step.add()
+        terminate(self, reason)
+
+    monkeypatch.setattr(Cell, "terminate", counted)
+    async with open_system() as system:
+        refs = [system.spawn(Doer) for _ in range(200)]
+        with LongestStep() as step:
+            for ref in refs:
+                ref.drain()
+            await wait_all_tasks_blocked()
+    assert step.longest == BATCH
+
+
+async def test_a_turn_that_never_waits_needs_no_second_worker(autojump_clock: Any) -> None:
+    async def nothing(ctx: ActorContext) -> None:
+        pass
+
+    async with open_system() as system:
+        refs = [system.spawn(Doer) for _ in range(50)]
+        for ref in refs:
+            ref.tell_nowait(nothing)
+        await wait_all_tasks_blocked()
+        assert workers(system) == 1
+
+
+async def test_as_many_turns_wait_at_once_as_there_are_actors(autojump_clock: Any) -> None:
+    async def wait(ctx: ActorContext) -> float:
+        await trio.sleep(1)
+        return trio.current_time()
+
+    async with open_system() as system, trio.open_nursery() as nursery:
+        start = trio.current_time()
+        for _ in range(100):
+            nursery.start_soon(system.spawn(Doer).ask, wait)
+        await wait_all_tasks_blocked()
+        assert workers(system) == 100
+        await trio.sleep(1)
+        await wait_all_tasks_blocked()
+        assert trio.current_time() == start + 1
+        # Idle workers are kept by count, not by time.
+        assert workers(system) <= MAX_PARKED + 1
+
+
+async def test_a_ready_actor_does_not_wait_for_a_turn_that_waits(autojump_clock: Any) -> None:
+    order: list[str] = []
+
+    async def slow(ctx: ActorContext) -> None:
+        await trio.sleep(10)
+        order.append("slow")
+
+    async def fast(ctx: ActorContext) -> None:
+        order.append("fast")
+
+    async with open_system() as system:
+        one, other = system.spawn(Doer), system.spawn(Doer)
+        one.tell_nowait(slow)
+        await wait_all_tasks_blocked()
+        await other.ask(fast)
+        await one.ask(fast)
+    assert order == ["fast", "slow", "fast"]
+
+
+async def test_turns_of_one_actor_never_overlap(autojump_clock: Any) -> None:
+    inside, most = 0, 0
+
+    async def work(ctx: ActorContext) -> None:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await trio.sleep(0.1)
+        inside -= 1
+
+    async with open_system() as system:
+        ref = system.spawn(Doer)
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(ref.ask, work)
+    assert most == 1
+
+
+# ------------------------------------------------------------------- R2 and R3
+
+variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
+
+
+async def test_a_handler_sees_the_variables_of_whoever_spawned_its_actor() -> None:
+    async def read(ctx: ActorContext) -> tuple[str, str]:
+        first = variable.get()
+        await trio.lowlevel.checkpoint()
+        return first, variable.get()
+
+    async with open_system() as system:
+        variable.set("spawning")
+        ref = system.spawn(Doer)
+        variable.set("asking")
+        assert await ref.ask(read) == ("spawning", "spawning")
+        assert await system.spawn(Doer).ask(read) == ("asking", "asking")
+
+
+async def test_variables_leak_neither_into_the_next_turn_nor_to_the_caller() -> None:
+    async def write(ctx: ActorContext) -> str:
+        before = variable.get()
+        variable.set("at once")
+        await trio.lowlevel.checkpoint()
+        variable.set("later")
+        return before
+
+    async def write_at_once(ctx: ActorContext) -> str:
+        before = variable.get()
+        variable.set("at once")
+        return before
+
+    async with open_system() as system:
+        refs = [system.spawn(Doer) for _ in range(2)]
+        for action in (write, write_at_once, write, write_at_once):
+            for ref in refs:
+                assert await ref.ask(action) == "unset"
+    assert variable.get() == "unset"
+
+
+async def test_threads_of_a_handler_see_its_variables_and_so_do_calls_back() -> None:
+    """There trio looks at the task's context, so it has to be the turn's."""
+
+    async def act(ctx: ActorContext) -> list[str]:
+        variable.set("turn")
+
+        async def back() -> str:
+            seen = variable.get()
+            variable.set("from back")
+            return seen
+
+        def in_thread() -> list[str]:
+            seen = [variable.get()]
+            variable.set("thread")
+            return [*seen, trio.from_thread.run(back), trio.from_thread.run_sync(variable.get)]
+
+        return [*await trio.to_thread.run_sync(in_thread), variable.get()]
+
+    async def act_later(ctx: ActorContext) -> list[str]:
+        await trio.lowlevel.checkpoint()
+        return await act(ctx)
+
+    async with open_system() as system:
+        for action in (act, act_later, act):
+            seen = await system.spawn(Doer).ask(action)
+            assert seen == ["turn", "thread", "thread", "turn"]
+    assert variable.get() == "unset"
+
+
+async def test_the_ambient_system_of_a_handler_is_its_own() -> None:
+
+    async def which(ctx: ActorContext) -> bool:
+        return current_system() is ctx.system
+
+    async with open_system("outer") as outer, open_system("inner") as inner:
+        assert current_system() is inner
+        assert await outer.spawn(Doer).ask(which)
+        assert await inner.spawn(Doer).ask(which)
+    assert current_system() is None
+
+
+# ------------------------------------------------------------------- R4 and R5
+
+
+async def leave_nursery(ctx: ActorContext) -> None:
+    nursery = await trio.open_nursery().__aenter__()
+    nursery.start_soon(trio.sleep_forever)
+
+
+async def leave_scope(ctx: ActorContext) -> None:
+    trio.CancelScope(deadline=trio.current_time() + 0.05).__enter__()
+
+
+async def leave_both(ctx: ActorContext) -> None:
+    trio.CancelScope().__enter__()
+    nursery = await trio.open_nursery().__aenter__()
+    trio.CancelScope().__enter__()
+    inner = await trio.open_nursery().__aenter__()
+    for each in (nursery, inner):
+        each.start_soon(trio.sleep_forever)
+    await trio.sleep(0.1)
+
+
+async def leave_and_raise(ctx: ActorContext) -> None:
+    await leave_nursery(ctx)
+    raise ValueError("and more")
+
+
+async def leave_a_failing_child(ctx: ActorContext) -> None:
+    async def fail() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise KeyError("child")
+
+    nursery = await trio.open_nursery().__aenter__()
+    nursery.start_soon(fail)
+    await trio.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("action", "cause"),
+    [
+        (leave_nursery, type(None)),
+        (leave_scope, type(None)),
+        (leave_both, type(None)),
+        (leave_and_raise, ValueError),
+        (leave_a_failing_child, KeyError),
+    ],
+)
+async def test_what_a_turn_leaves_open_crashes_its_actor_and_nobody_else(
+    action: Action, cause: type, autojump_clock: Any
+) -> None:
+    async def work(ctx: ActorContext) -> str:
+        await trio.sleep(0.3)
+        return "done"
+
+    async with open_system() as system:
+        others = [system.spawn(Doer) for _ in range(3)]
+        bad = system.spawn(Doer, name="bad", restart=TEMPORARY)
+        async with trio.open_nursery() as nursery:
+            results: list[str] = []
+
+            async def ask(ref: ActorRef[Any]) -> None:
+                results.append(await ref.ask(work))
+
+            for other in others:
+                nursery.start_soon(ask, other)
+            with pytest.raises(LeftOpenError, match="system/bad") as caught:
+                await bad.ask(action)
+            assert isinstance(caught.value.__cause__, cause)
+            # The same task goes on with other turns: they run in no scope of a stranger's.
+            for other in others:
+                nursery.start_soon(ask, other)
+        assert results == ["done"] * 6
+        assert await bad.wait_stopped() == Crashed(caught.value)
+        assert_only_workers(system)
+
+
+def assert_only_workers(system: System) -> None:
+    """Nothing of what turns started is left."""
+    names = {task.name for task in system.pool.child_tasks}
+    assert names <= {"actors worker", "actors timers"}, names
+    for task in system.pool.child_tasks:
+        assert not task.child_nurseries
+
+
+async def test_a_turn_can_be_killed_while_what_it_left_open_is_closed(
+    autojump_clock: Any,
+) -> None:
+    async def slow_child() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.move_on_after(5, shield=True):
+                await trio.sleep(2)
+
+    async def leave(ctx: ActorContext) -> None:
+        nursery = await trio.open_nursery().__aenter__()
+        nursery.start_soon(slow_child)
+        await trio.lowlevel.checkpoint()
+
+    async def other(ctx: ActorContext) -> float:
+        return trio.current_time()
+
+    async with open_system() as system:
+        start = trio.current_time()
+        bad = system.spawn(Doer, restart=TEMPORARY)
+        bad.tell_nowait(leave)
+        await wait_all_tasks_blocked()
+        # The worker that waits for the child is no looker: others get one of their own.
+        assert await system.spawn(Doer).ask(other) == start
+        bad.kill()
+        await bad.wait_stopped()
+        assert trio.current_time() == start + 2
+
+
+# ------------------------------------------------------------------------- R7
+
+
+async def stored_cancelled() -> trio.Cancelled:
+    stored: list[trio.Cancelled] = []
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await trio.sleep_forever()
+        except trio.Cancelled as exc:
+            stored.append(exc)
+            raise
+    return stored[0]
+
+
+async def test_a_stored_cancelled_that_is_raised_again_crashes_its_actor_only(
+    autojump_clock: Any,
+) -> None:
+    stray = await stored_cancelled()
+
+    async def at_once(ctx: ActorContext) -> None:
+        raise stray
+
+    async def later(ctx: ActorContext) -> None:
+        await trio.lowlevel.checkpoint()
+        raise BaseExceptionGroup("", [stray])
+
+    async with open_system() as system:
+        for action in (at_once, later):
+            ref = system.spawn(Doer, restart=TEMPORARY)
+            with pytest.raises(StrayCancelledError):
+                await ref.ask(action)
+            assert isinstance(await ref.wait_stopped(), Crashed)
+        assert await system.spawn(Doer).ask(nothing) is None
+
+
+async def nothing(ctx: ActorContext) -> None:
+    pass
+
+
+async def test_a_real_error_beside_cancelled_is_the_outcome(autojump_clock: Any) -> None:
+    stray = await stored_cancelled()
+
+    async def both(ctx: ActorContext) -> None:
+        raise BaseExceptionGroup("", [stray, BaseExceptionGroup("", [ValueError("real")])])
+
+    async with open_system() as system:
+        ref = system.spawn(Doer, restart=TEMPORARY)
+        with pytest.raises(ValueError, match="real"):
+            await ref.ask(both)
+
+
+async def test_a_cleanup_that_fails_under_cancellation_is_that_actors_affair(
+    autojump_clock: Any,
+) -> None:
+    async def failing_child() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("cleanup failed")
+
+    async def hold(ctx: ActorContext) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(failing_child)
+            await trio.sleep_forever()
+
+    async with open_system() as system, system.events() as events:
+        ref = system.spawn(Doer)
+        ref.tell_nowait(hold)
+        await wait_all_tasks_blocked()
+        ref.kill()
+        await ref.wait_stopped()
+        assert await system.spawn(Doer).ask(nothing) is None
+        failed = [event for event in events._events if isinstance(event, ActorFailed)]
+    assert [repr(event.error) for event in failed] == ["ValueError('cleanup failed')"]
+
+
+# ------------------------------------------------------------------------- R8
+
+
+@attrs.frozen
+class Sum:
+    added: int = 0
+    halves: int = 0
+
+
+class Adder(Actor):
+    state = Sum()
+
+    @handler
+    async def add(self, message: int, ctx: ActorContext) -> int:
+        ctx.state = Sum(ctx.state.added + message, ctx.state.halves + 2)
+        if message % 2:
+            await trio.lowlevel.checkpoint()
+        added: int = ctx.state.added
+        return added
+
+
+def kernel_lines(hit: Callable[[int], None]) -> Callable[..., Any]:
+    """A trace function that calls ``hit(n)`` at the n-th line of the kernel."""
+    count = 0
+
+    def local(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal count
+        if event == "line":
+            count += 1
+            hit(count)
+        return local
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        name = frame.f_code.co_filename
+        is_kernel = "/actors/_core/" in name and not name.endswith(("_actor.py", "_context.py"))
+        return local if is_kernel else None
+
+    return trace
+
+
+def run_interrupted_at(line: int) -> tuple[bool, Any]:
+    """Run a small program with a SIGINT at the *line*-th line of the kernel."""
+    fired = False
+
+    def hit(count: int) -> None:
+        nonlocal fired
+        if count == line:
+            fired = True
+            signal.raise_signal(signal.SIGINT)
+
+    kept: list[Any] = []
+
+    async def main() -> None:
+        async with open_system() as system:
+            ref = system.spawn(Adder)
+            kept.append(ref._cell)
+            sys.settrace(kernel_lines(hit))
+            try:
+                for n in range(1, 5):
+                    await ref.tell(n)
+                    await ref.ask(n, timeout=5)
+            finally:
+                sys.settrace(None)
+
+    try:
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    except KeyboardInterrupt:
+        pass
+    return fired, kept[0]
+
+
+def test_ctrl_c_at_any_line_of_the_kernel_tears_nothing() -> None:
+    line, fired = 1, True
+    while fired:
+        fired, cell = run_interrupted_at(line)
+        assert cell.state.halves == 2 * cell.counters().handled, line
+        assert cell.counters().is_balanced, line
+        assert cell.counters().in_progress == 0, line
+        line += 7
+    assert line > 200
+
+
+def test_ctrl_c_interrupts_a_runaway_handler_and_ends_the_system_in_order() -> None:
+    ended: list[str] = []
+
+    class Other(Actor):
+        async def on_stop(self, ctx: ActorContext) -> None:
+            await trio.sleep(1)
+            ended.append("in order")
+
+    async def run_away(ctx: ActorContext) -> None:
+        signal.raise_signal(signal.SIGINT)
+        for _ in range(10**9):
+            pass
+
+    async def main() -> None:
+        async with open_system() as system:
+            system.spawn(Other)
+            await system.spawn(Doer).ask(run_away)
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert ended == ["in order"]
+
+
+def test_ctrl_c_in_the_block_stops_the_actors_in_order() -> None:
+    ended: list[str] = []
+
+    class Other(Actor):
+        async def on_stop(self, ctx: ActorContext) -> None:
+            await trio.sleep(1)
+            ended.append("in order")
+
+    async def main() -> None:
+        async with open_system() as system:
+            system.spawn(Other)
+            signal.raise_signal(signal.SIGINT)
+            await trio.sleep_forever()
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main, clock=MockClock(autojump_threshold=0))
+    assert ended == ["in order"]
+
+
+def test_a_second_ctrl_c_ends_the_patience() -> None:
+    class Slow(Actor):
+        async def on_stop(self, ctx: ActorContext) -> None:
+            signal.raise_signal(signal.SIGINT)
+            await trio.sleep(4)
+            raise AssertionError("it was cancelled")
+
+    async def main() -> None:
+        async with open_system() as system:
+            system.spawn(Slow)
+            signal.raise_signal(signal.SIGINT)
+            await trio.sleep_forever()
+
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+    assert time.perf_counter() - start < 2
+
+
+# ------------------------------------------------------------------------- R9
+
+
+async def test_a_zombie_is_named_with_the_line_it_waits_at(autojump_clock: Any) -> None:
+    async def deep_down() -> None:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + 20):
+            await trio.sleep(20)  # here
+
+    async def deaf(ctx: ActorContext) -> None:
+        await deep_down()
+
+    async with open_system() as system, system.events() as events:
+        ref = system.spawn(Doer, name="deaf")
+        ref.tell_nowait(deaf)
+        await wait_all_tasks_blocked()
+        start = trio.current_time()
+        ref.kill()
+        async for event in events:
+            if isinstance(event, ZombieActor):
+                break
+        assert trio.current_time() == start + 1
+        assert event.ref is ref
+        assert event.since == start
+        assert "test_dispatch.py" in event.stack[0]
+        assert any("in deaf" in line for line in event.stack)
+        assert any("trio.sleep(20)  # here" in line for line in event.stack)
+        await ref.wait_stopped()
+        assert trio.current_time() == start + 20
+
+
+# ------------------------------------------------------------------------ R10
+
+
+def order_under(seed: int | None, *, wait: bool) -> tuple[tuple[int, int], ...]:
+    order: list[tuple[int, int]] = []
+
+    class One(Actor):
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        @handler
+        async def on(self, message: int, ctx: ActorContext) -> None:
+            order.append((self.number, message))
+            if wait:
+                await trio.lowlevel.checkpoint()
+                order.append((self.number, -message))
+
+    async def main() -> None:
+        async with open_system(seed=seed) as system:
+            refs = [system.spawn(One, number) for number in range(4)]
+            for message in range(1, 4):
+                for ref in refs:
+                    ref.tell_nowait(message)
+            await wait_all_tasks_blocked()
+
+    # trio's own choices too: only then is a run with waits the same again.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+        patch.setattr(trio._core._run, "_r", random.Random(seed))
+        trio.run(main)
+    return tuple(order)
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_seeds_explore_orders_and_replay_each_exactly(wait: bool) -> None:
+    orders = {seed: order_under(seed, wait=wait) for seed in range(60)}
+    assert len(set(orders.values())) > 50
+    for seed in range(0, 60, 7):
+        assert order_under(seed, wait=wait) == orders[seed]
+
+
+def test_under_every_seed_an_actors_own_messages_stay_in_order() -> None:
+    for seed in range(30):
+        order = order_under(seed, wait=False)
+        for number in range(4):
+            assert [m for n, m in order if n == number] == [1, 2, 3]
+
+
+def test_without_a_seed_the_first_that_came_is_the_first_served() -> None:
+    order = order_under(None, wait=False)
+    assert order == tuple((n, m) for m in range(1, 4) for n in range(4))
+
+
+# ------------------------------------------------------------------------ R11
+
+
+def test_virtual_time_does_not_run_away_while_a_thread_is_at_work() -> None:
+    async def main() -> float:
+        release = threading.Event()
+
+        def work() -> None:
+            release.wait()
+
+        async with open_system() as system:
+            refs = [system.spawn(Doer) for _ in range(40)]
+            for ref in refs:
+                await ref.ask(nothing)
+            start = trio.current_time()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.to_thread.run_sync, work)
+                for _ in range(100):
+                    await trio.lowlevel.checkpoint()
+                threading.Timer(0.05, release.set).start()
+            gone = trio.current_time() - start
+        return gone
+
+    assert trio.run(main, clock=MockClock(autojump_threshold=0)) == 0
+
+
+# ------------------------------------------------------------- what else can go wrong
+
+
+async def test_idle_workers_keep_nothing_alive(autojump_clock: Any) -> None:
+    class Payload:
+        pass
+
+    class Taker(Actor):
+        @handler
+        async def take(self, message: Payload, ctx: ActorContext) -> Payload:
+            await trio.lowlevel.checkpoint()
+            return message
+
+        @handler
+        async def fail(self, message: list[Any], ctx: ActorContext) -> None:
+            local = message
+            raise ValueError(local)
+
+    async with open_system() as system:
+        ref = system.spawn(Taker, restart=TEMPORARY)
+        payload = Payload()
+        seen = weakref.ref(payload)
+        assert await ref.ask(payload) is payload
+        ref.tell_nowait(payload)
+        await wait_all_tasks_blocked()
+        del payload
+        assert seen() is None
+        gc.collect()
+
+
+async def test_a_flood_to_one_actor_does_not_starve_the_others(autojump_clock: Any) -> None:
+    turns: Counter[str] = Counter()
+
+    class Named(Actor):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @handler
+        async def on(self, message: int, ctx: ActorContext) -> int:
+            turns[self.name] += 1
+            return turns["flooded"]
+
+    async with open_system() as system:
+        flooded = system.spawn(Named, "flooded", mailbox=MailboxPolicy(capacity=10_000))
+        other = system.spawn(Named, "other")
+        for n in range(10_000):
+            flooded.tell_nowait(n)
+        assert await other.ask(1) <= BATCH
+
+
+async def test_work_may_be_driven_by_hand() -> None:
+    """A run drives its own dispatcher: the caller's task is the first worker."""
+
+    class Once:
+        name = "once"
+
+        def __init__(self, dispatcher: Dispatcher) -> None:
+            self.dispatcher = dispatcher
+            self.context = contextvars.copy_context()
+            self.task: Any = None
+
+        def begin(self, worker: Any) -> Any:
+            return self.act()
+
+        async def act(self) -> str:
+            self.task = trio.lowlevel.current_task()
+            return "value"
+
+        def done(self, value: Any) -> bool:
+            assert value == "value"
+            self.dispatcher.close()
+            return False
+
+        def not_done(self, error: BaseException | None) -> bool:
+            raise AssertionError(error)
+
+    dispatcher = Dispatcher()
+    async with trio.open_nursery() as nursery:
+        dispatcher.nursery = nursery
+        cell = Once(dispatcher)
+        dispatcher.ready.append(cell)
+        await dispatcher.work()
+    assert cell.task is trio.lowlevel.current_task()
+    assert not dispatcher.workers
