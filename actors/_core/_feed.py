@@ -89,7 +89,7 @@ class Feed(Generic[ItemT]):
         await checkpoint_if_cancelled()
         while not self.items:
             if self.has_ended:
-                return None
+                return None  # noqa: ASYNC910  (the end is said once)
             self._reader, self._taken = current_task(), 0
             await wait_task_rescheduled(self._abort_get)
         self._taken += 1

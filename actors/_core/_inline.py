@@ -47,21 +47,23 @@ async def run_inline(
             await dispatcher.work()
             # Only waiting turns of a run that is over can be left here.
             nursery.cancel_scope.cancel()
-    except BaseException as exc:  # noqa: BLE001  (finish raises it again)
+    except BaseException as exc:  # noqa: BLE001, ASYNC103  (finish raises it again)
         escaped = exc
-    return finish(escaped)
+    return finish(escaped)  # noqa: ASYNC910  (leaving a nursery is a schedule point)
 
 
-async def _in_background(run: Callable[[], Awaitable[Any]], failed: Callable[..., None]) -> None:
+async def _in_background(  # noqa: ASYNC910  (run is somebody's whole program part)
+    run: Callable[[], Awaitable[Any]], failed: Callable[..., None]
+) -> None:
     """The body of a system task: one that raised anything but Cancelled would take trio down."""
     try:
         await run()
-    except BaseException as exc:
+    except BaseException as exc:  # noqa: BLE001, ASYNC103  (what is trio's passes on)
         passing, real = split(exc)
         if real is not None:
             failed(real)
         if passing is not None:
-            raise passing from None
+            raise passing from None  # noqa: ASYNC104  (as above)
 
 
 def spawn_background(
