@@ -81,7 +81,7 @@ class _Lines:
         if (progress.step, tenth) == self._last:
             return
         self._last = (progress.step, tenth)
-        share = f"{tenth}0 % of " if is_download else ""
+        share = f"{100 * tenth // _TENTHS} % of " if is_download else ""
         say(f"{_DOING[progress.step]} {share}{progress.total // _MEGABYTE} MB")
 
 

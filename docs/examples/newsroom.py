@@ -104,7 +104,7 @@ class Job:
     """What the copy desk remembers."""
 
     summary: str = ""
-    revisions: int = 0
+    advice: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -134,19 +134,18 @@ class CopyDesk(Executor):
         response: AgentExecutorResponse,
         ctx: WorkflowContext[AgentExecutorRequest | AgentExecutorResponse],
     ) -> None:
-        job, advice = ctx.state, ""
+        job = ctx.state
         if response.executor_id == "summariser":
             job = Job(summary=response.agent_response.text.strip())
-        elif job.revisions == MOST_REVISIONS:
+        elif len(job.advice) == MOST_REVISIONS:
             await ctx.send_message(response, target_id="publisher")
             return
         else:
-            advice = verdict_in(response).advice
-            job = attrs.evolve(job, revisions=job.revisions + 1)
+            job = attrs.evolve(job, advice=(*job.advice, verdict_in(response).advice))
         ctx.state = job
         ctx.set_state("job", job)  # for the publisher: this is the whole run's
-        wanted = f"{job.summary}\n\nGive this text a title of a few words. {advice}"
-        await ctx.send_message(task(wanted.strip()), target_id="headline writer")
+        wanted = " ".join(["Give this text a title of a few words.", *job.advice])
+        await ctx.send_message(task(f"{job.summary}\n\n{wanted}"), target_id="headline writer")
 
 
 @executor(id="publisher")
@@ -154,7 +153,7 @@ async def publisher(response: AgentExecutorResponse, ctx: WorkflowContext[Any, E
     said = {message.author_name: message.text for message in response.full_conversation}
     job: Job = ctx.get_state("job")
     headline, summary = (shown(text) for text in (said["headline writer"], job.summary))
-    await ctx.yield_output(Edition(headline, summary, is_approved(response), job.revisions))
+    await ctx.yield_output(Edition(headline, summary, is_approved(response), len(job.advice)))
 
 
 def shown(text: str) -> str:
@@ -240,7 +239,7 @@ async def open_model(stack: AsyncExitStack) -> tuple[Any, dict[str, Any]]:
         else:
             say(f"The agents ask a very small language model, at {local.base_url}.")
             client = await stack.enter_async_context(local.client())
-            return client, {"temperature": 0.2, "max_tokens": 45, "stop": ["\n"]}
+            return client, {"temperature": 0, "max_tokens": 45, "stop": ["\n"]}
     say("There is no language model: the agents only repeat what they are told.")
     await trio.lowlevel.checkpoint()
     return EchoChatClient(), {}

@@ -75,7 +75,7 @@ def test_progress_is_shown_on_standard_error(folder: Folder, on_terminal: bool) 
         assert "unpacking" in result.err
     else:
         parts = ["0", "10", "40", "50", "100"]
-        downloaded = [f"downloading {part.zfill(2)} % of 100 MB" for part in parts]
+        downloaded = [f"downloading {part} % of 100 MB" for part in parts]
         assert result.err.splitlines() == [*downloaded, "unpacking 98 MB"]
 
 
