@@ -155,12 +155,14 @@ def _message_types(
 
 
 def _plain(annotation: Any) -> Any:
-    """Return the class behind an annotation: list[int] is list, Any is object."""
+    """Return the class behind an annotation: list[int] is list, Any is object, None its type."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _plain(typing.get_args(annotation)[0])
     if annotation is Any:
         return object
+    if annotation is None:
+        return type(None)
     return annotation if origin is None or _is_union(annotation) else origin
 
 

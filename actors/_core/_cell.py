@@ -97,8 +97,7 @@ class Cell(Life):
         if overflow == "block" and may_wait:
             return False
         if overflow == "drop_oldest":
-            mailbox.losses.dead += 1
-            self._lose(mailbox.queue.popleft(), "dropped: mailbox full")
+            self._lose(mailbox.lose_oldest(), "dropped: mailbox full")
             return True
         if overflow == "drop_newest" and item is message:
             # It was accepted and lost: the sender isn't told, so the accounts must tell.

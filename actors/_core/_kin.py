@@ -53,6 +53,7 @@ class Kin:
         "is_users_turn",
         "left",
         "notices",
+        "own_recent",
         "recent",
         "since",
         "started",
@@ -76,7 +77,9 @@ class Kin:
         # Why the last incarnation ended.
         self.error: BaseException | None = None
         self.home: Home | None = None
+        # Times of restarts: of the children together, and our own where each child counts alone.
         self.recent: tuple[float, ...] = ()
+        self.own_recent: tuple[float, ...] = ()
         self.incarnation = 1
         self.started: trio.Event | None = None
         self.stopped: trio.Event | None = None

@@ -76,7 +76,7 @@ class Life(Ending):
             return
         kin = self.family()
         kin.incarnation += 1
-        kin.left, kin.timer = None, None
+        kin.left, kin.timer, kin.recent = None, None, ()
         self.phase = STARTING
         try:
             self.actor = self.base.copy().run(make, self.factory)
@@ -132,17 +132,20 @@ class Life(Ending):
 
     def _decide(self, child: Cell, error: BaseException | None) -> Decision:
         supervision = self.supervision
-        counts = child.family() if supervision.budget == "child" else self.family()
+        counts_alone = supervision.budget == "child"
         decision = decide(
             supervision,
             child.options.restart,
             error,
-            counts.recent,
+            child.family().own_recent if counts_alone else self.family().recent,
             now=trio.current_time(),
             chance=self.system.random.random(),
         )
         if isinstance(decision, StartAgain):
-            counts.recent = decision.recent
+            if counts_alone:
+                child.family().own_recent = decision.recent
+            else:
+                self.family().recent = decision.recent
         return decision
 
     def _report(self, child: Cell, error: BaseException | None, decision: Decision) -> None:

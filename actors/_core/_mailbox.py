@@ -189,11 +189,18 @@ class Mailbox:
                 return True
         for index, item in enumerate(self.queue):
             if item is envelope:
+                self.peak = max(self.peak, len(self.queue))
                 del self.queue[index]
                 self.losses.withdrawn += 1
                 self._admit()
                 return True
         return False
+
+    def lose_oldest(self) -> Any:
+        """Remove the oldest item, which will not be handled."""
+        self.peak = max(self.peak, len(self.queue))
+        self.losses.dead += 1
+        return self.queue.popleft()
 
     def close(self) -> Iterator[tuple[Any, bool]]:
         """Give out all that is left, each with whether it had been accepted.
@@ -201,8 +208,7 @@ class Mailbox:
         Senders that waited for room are woken; they see that they were not accepted.
         """
         while self.queue:
-            self.losses.dead += 1
-            yield self.queue.popleft(), True
+            yield self.lose_oldest(), True
         while self.senders:
             waiting = self.senders.popleft()
             waiting.end()

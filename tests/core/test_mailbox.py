@@ -344,7 +344,7 @@ class Senders:
                     await self.ref.ask(message, timeout=1 if message.number % 2 else None)
                 else:
                     await self.ref.tell(message)
-            except Exception as exc:  # noqa: BLE001
+            except Exception as exc:
                 self.ends.append(type(exc).__name__)
             else:
                 self.ends.append("done")
