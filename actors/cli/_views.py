@@ -76,7 +76,7 @@ class LineView:
         # Not splitlines, which breaks at control characters, too.
         lines = turn.text[start:end].removesuffix("\n").split("\n") if end > start else []
         for line in lines:
-            print(f"{turn.executor_id} | {without_controls(line)}", flush=True)  # noqa: T201 (the same)
+            print(without_controls(f"{turn.executor_id} | {line}"), flush=True)  # noqa: T201 (the same)
         self._shown[id(turn)] = max(start, end)
         if is_over:
             del self._shown[id(turn)]
