@@ -106,8 +106,9 @@ class Home:
         if not self._resources:
             return False
         youngest = self._resources[-1]
-        youngest.leave()
-        if not patiently:
+        if patiently:
+            youngest.leave()
+        else:
             youngest.cancel()
         return True
 

@@ -1,4 +1,4 @@
-"""What becomes of children that end: the decision against a model, then real actors."""
+"""What becomes of children that end: restarts, limits and escalation."""
 
 from __future__ import annotations
 
@@ -21,152 +21,18 @@ from actors import (
     Backoff,
     Crashed,
     Finished,
-    Killed,
     Restart,
     RestartLimitError,
     ShutDown,
     Supervision,
     System,
     Terminated,
-    ZombieActor,
     handler,
     open_system,
 )
-from actors._core._supervision import GiveUp, LeaveDown, StartAgain, decide, is_retryable
 
 AT_ONCE = Backoff(base=0)
 ERROR = ValueError("crash")
-
-
-def crash(
-    supervision: Supervision,
-    *times: float,
-    restart: Restart = Restart.PERMANENT,
-    error: BaseException | None = ERROR,
-    chance: float = 0.0,
-) -> list[Any]:
-    """The decisions about a child that ends at these times."""
-    recent: tuple[float, ...] = ()
-    decisions = []
-    for now in times:
-        decision = decide(supervision, restart, error, recent, now=now, chance=chance)
-        decisions.append(decision)
-        if isinstance(decision, StartAgain):
-            recent = decision.recent
-    return decisions
-
-
-# ------------------------------------------------------------------ the decision
-
-
-def test_the_window_is_closed_at_both_ends() -> None:
-    """OTP's own example: one restart in five seconds."""
-    once = Supervision(max_restarts=1, period=5, backoff=AT_ONCE)
-    assert isinstance(crash(once, 0, 5)[-1], GiveUp)
-    assert isinstance(crash(once, 0, 5.001)[-1], StartAgain)
-
-
-@pytest.mark.parametrize(
-    ("restart", "error", "kind"),
-    [
-        (Restart.PERMANENT, ERROR, StartAgain),
-        (Restart.PERMANENT, None, StartAgain),
-        (Restart.TRANSIENT, ERROR, StartAgain),
-        (Restart.TRANSIENT, None, LeaveDown),
-        (Restart.TEMPORARY, ERROR, LeaveDown),
-        (Restart.TEMPORARY, None, LeaveDown),
-    ],
-)
-def test_restart_types_are_those_of_otp(
-    restart: Restart, error: BaseException | None, kind: type
-) -> None:
-    assert type(crash(Supervision(), 0, restart=restart, error=error)[0]) is kind
-
-
-def test_no_restart_at_all_is_a_limit_too() -> None:
-    assert crash(Supervision(max_restarts=0), 1) == [GiveUp((1,))]
-
-
-def test_an_error_that_is_not_worth_a_restart_gives_up_at_once() -> None:
-    supervision = Supervision(retry_on=(KeyError,))
-    assert crash(supervision, 1) == [GiveUp((1,), is_over_limit=False)]
-    assert isinstance(crash(supervision, 1, error=KeyError())[0], StartAgain)
-    assert isinstance(crash(supervision, 1, error=None)[0], StartAgain)
-
-
-def test_a_group_is_retryable_if_all_in_it_is() -> None:
-    group = ExceptionGroup("", [KeyError(), ExceptionGroup("", [KeyError()])])
-    assert is_retryable(group, (KeyError,))
-    assert not is_retryable(ExceptionGroup("", [KeyError(), ValueError()]), (KeyError,))
-    assert not is_retryable(KeyboardInterrupt(), (Exception,))
-
-
-@given(
-    st.lists(st.floats(0, 20).map(lambda gap: round(gap, 1)), max_size=30),
-    st.integers(0, 4),
-    st.sampled_from([1.0, 5.0, 10.0]),
-)
-def test_limits_are_as_in_a_small_model(gaps: list[float], most: int, period: float) -> None:
-    """The model keeps every restart for ever, and counts those in the window."""
-    supervision = Supervision(max_restarts=most, period=period, backoff=AT_ONCE)
-    now = 0.0
-    restarts: list[float] = []
-    recent: tuple[float, ...] = ()
-    for gap in gaps:
-        now += gap
-        decision = decide(supervision, Restart.PERMANENT, ERROR, recent, now=now, chance=0.5)
-        in_window = 1 + sum(now - when <= period for when in restarts)
-        assert isinstance(decision, GiveUp if in_window > most else StartAgain)
-        if isinstance(decision, GiveUp):
-            return
-        restarts.append(now)
-        recent = decision.recent
-
-
-def test_waits_grow_up_to_the_maximum() -> None:
-    backoff = Backoff(base=1, factor=2, maximum=10, jitter=0)
-    supervision = Supervision(max_restarts=100, period=60, backoff=backoff)
-    now, delays = 0.0, []
-    recent: tuple[float, ...] = ()
-    for _ in range(6):
-        decision = decide(supervision, Restart.PERMANENT, ERROR, recent, now=now, chance=0.5)
-        assert isinstance(decision, StartAgain)
-        delays.append(decision.delay)
-        recent, now = decision.recent, now + decision.delay
-    assert delays == [1, 2, 4, 8, 10, 10]
-
-
-def test_jitter_adds_up_to_its_share() -> None:
-    supervision = Supervision(backoff=Backoff(base=10, jitter=0.2))
-    assert [crash(supervision, 0, chance=c)[0].delay for c in (0, 0.5, 1)] == [10, 11, 12]
-
-
-def test_a_quiet_time_ends_a_row_but_the_wait_itself_is_no_quiet_time() -> None:
-    backoff = Backoff(base=8, factor=2, maximum=100, jitter=0, reset_after=5)
-    supervision = Supervision(max_restarts=100, period=1, backoff=backoff)
-    # It fails as soon as it is up again, after 8, 16 and 32 seconds of waiting.
-    assert [d.delay for d in crash(supervision, 0, 8, 24, 56)] == [8, 16, 32, 64]
-    # Five seconds of work are not enough, a little more is.
-    assert [d.delay for d in crash(supervision, 0, 8 + 5)] == [8, 16]
-    assert [d.delay for d in crash(supervision, 0, 8 + 5.1)] == [8, 8]
-
-
-def test_without_reset_after_the_period_is_the_quiet_time() -> None:
-    supervision = Supervision(max_restarts=100, period=5, backoff=Backoff(jitter=0))
-    assert [d.delay for d in crash(supervision, 0, 5, 10.5)] == [0.1, 0.2, 0.1]
-
-
-def test_what_is_remembered_stays_small() -> None:
-    supervision = Supervision(max_restarts=5, period=1, backoff=Backoff(reset_after=1e9))
-    assert len(crash(supervision, *range(0, 9000, 3))[-1].recent) == 1000
-    forgetful = Supervision(max_restarts=5, period=1, backoff=AT_ONCE)
-    assert len(crash(forgetful, *range(0, 9000, 3))[-1].recent) == 1
-
-
-def test_extreme_backoffs_do_not_overflow() -> None:
-    assert Backoff(factor=1000).delay(10**9, 1) == 36
-    with pytest.raises(ValueError, match="factor"):
-        Backoff(factor=1e9)
 
 
 # ------------------------------------------------------------------ real actors
@@ -601,139 +467,6 @@ async def test_a_name_is_free_before_watchers_hear_of_the_death(autojump_clock: 
         child = await system.spawn(Manager).ask(1)
         await failing(child)
         await again.wait()
-
-
-# ------------------------------------------------------------------ stopping
-
-
-class Slow(Actor):
-    """Takes its time to stop, and tells of it."""
-
-    def __init__(self, name: str, log: list[tuple[str, float]], seconds: float) -> None:
-        self.name, self.log, self.seconds = name, log, seconds
-
-    @handler
-    async def work(self, message: float, ctx: ActorContext) -> None:
-        await trio.sleep(message)
-
-    async def on_stop(self, ctx: ActorContext) -> None:
-        await trio.sleep(self.seconds)
-        self.log.append((self.name, trio.current_time()))
-
-
-async def test_children_stop_in_reverse_order_one_after_the_other(autojump_clock: Any) -> None:
-    log: list[tuple[str, float]] = []
-    async with open_system() as system:
-        for name in "abc":
-            system.spawn(Slow, name, log, 1)
-        start = trio.current_time()
-    assert log == [("c", start + 1), ("b", start + 2), ("a", start + 3)]
-
-
-async def test_a_tree_stops_from_its_leaves(autojump_clock: Any) -> None:
-    log: list[tuple[str, float]] = []
-
-    class Inner(Slow):
-        async def on_start(self, ctx: ActorContext) -> None:
-            for name in "xy":
-                ctx.spawn(Slow, f"{self.name}{name}", self.log, 1)
-
-    async with open_system() as system:
-        refs = [system.spawn(Inner, name, log, 1) for name in "ab"]
-        for ref in refs:
-            await ref.wait_started()
-        start = trio.current_time()
-    order = ["by", "bx", "b", "ay", "ax", "a"]
-    assert log == [(name, start + n) for n, name in enumerate(order, 1)]
-
-
-async def test_a_deaf_child_is_killed_at_its_budget_and_the_next_one_has_its_own(
-    autojump_clock: Any,
-) -> None:
-    """Spec §2.1: c at 10.5, b (deaf) killed at 15.5, a at 16."""
-    log: list[tuple[str, float]] = []
-    async with open_system(shutdown_budget=60) as system:
-        a = system.spawn(Slow, "a", log, 0.5)
-        b = system.spawn(Slow, "b", log, 0)
-        c = system.spawn(Slow, "c", log, 0.5)
-        b.tell_nowait(1000.0)
-        await wait_all_tasks_blocked()
-        start = trio.current_time()
-    assert log == [("c", start + 0.5), ("a", start + 6)]
-    assert [await ref.wait_stopped() for ref in (a, b, c)] == [ShutDown(), Killed(), ShutDown()]
-
-
-async def test_one_budget_covers_the_turn_and_the_hook(autojump_clock: Any) -> None:
-    log: list[tuple[str, float]] = []
-    async with open_system() as system:
-        ref = system.spawn(Slow, "a", log, 3, shutdown=5)
-        ref.tell_nowait(3.0)
-        await wait_all_tasks_blocked()
-        start = trio.current_time()
-        ref.stop()
-        assert await ref.wait_stopped() == Killed()
-        assert trio.current_time() == start + 5
-    assert log == []
-
-
-async def test_the_time_of_children_is_not_their_parents(autojump_clock: Any) -> None:
-    log: list[tuple[str, float]] = []
-
-    class Inner(Slow):
-        async def on_start(self, ctx: ActorContext) -> None:
-            for name in "xyz":
-                ctx.spawn(Slow, name, self.log, 4)
-
-    async with open_system(shutdown_budget=60) as system:
-        ref = system.spawn(Inner, "a", log, 4)
-        await ref.wait_started()
-    assert [name for name, _ in log] == ["z", "y", "x", "a"]
-
-
-async def test_no_second_incarnation_starts_over_a_zombie(autojump_clock: Any) -> None:
-    class Deaf(Actor):
-        @handler
-        async def run(self, message: int, ctx: ActorContext) -> None:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + 20):
-                await trio.sleep(20)
-
-    async with open_system() as system, system.events() as events:
-        ref = system.spawn(Deaf, name="deaf")
-        ref.tell_nowait(1)
-        await wait_all_tasks_blocked()
-        start = trio.current_time()
-        ref.kill()
-        await trio.sleep(10)
-        assert any(isinstance(event, ZombieActor) for event in events._events)
-        with pytest.raises(Exception, match="there is an actor named 'system/deaf' already"):
-            system.spawn(Deaf, name="deaf")
-        await ref.wait_stopped()
-        assert trio.current_time() == start + 20
-        system.spawn(Deaf, name="deaf")
-
-
-async def test_a_deep_tree_stops_and_is_killed_without_deep_recursion(
-    autojump_clock: Any,
-) -> None:
-    class Nest(Actor):
-        def __init__(self, depth: int) -> None:
-            self.depth = depth
-
-        async def on_start(self, ctx: ActorContext) -> None:
-            if self.depth:
-                ctx.spawn(Nest, self.depth - 1)
-            else:
-                deepest.append(ctx.ref)
-
-    for end in ("stop", "kill"):
-        deepest: list[ActorRef[Any]] = []
-        async with open_system() as system:
-            top = system.spawn(Nest, 1500)
-            await wait_all_tasks_blocked()
-            assert deepest[0].name.count("/") == 1501
-            getattr(top, end)()
-            await top.wait_stopped()
-            await deepest[0].wait_stopped()
 
 
 # ------------------------------------------------------------------ not yet

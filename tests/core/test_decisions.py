@@ -1,0 +1,149 @@
+"""What becomes of a child that ends: the pure decision, against a small model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from actors import (
+    Backoff,
+    Restart,
+    Supervision,
+)
+from actors._core._supervision import GiveUp, LeaveDown, StartAgain, decide, is_retryable
+
+AT_ONCE = Backoff(base=0)
+ERROR = ValueError("crash")
+
+
+def crash(
+    supervision: Supervision,
+    *times: float,
+    restart: Restart = Restart.PERMANENT,
+    error: BaseException | None = ERROR,
+    chance: float = 0.0,
+) -> list[Any]:
+    """The decisions about a child that ends at these times."""
+    recent: tuple[float, ...] = ()
+    decisions = []
+    for now in times:
+        decision = decide(supervision, restart, error, recent, now=now, chance=chance)
+        decisions.append(decision)
+        if isinstance(decision, StartAgain):
+            recent = decision.recent
+    return decisions
+
+
+# ------------------------------------------------------------------ the decision
+
+
+def test_the_window_is_closed_at_both_ends() -> None:
+    """OTP's own example: one restart in five seconds."""
+    once = Supervision(max_restarts=1, period=5, backoff=AT_ONCE)
+    assert isinstance(crash(once, 0, 5)[-1], GiveUp)
+    assert isinstance(crash(once, 0, 5.001)[-1], StartAgain)
+
+
+@pytest.mark.parametrize(
+    ("restart", "error", "kind"),
+    [
+        (Restart.PERMANENT, ERROR, StartAgain),
+        (Restart.PERMANENT, None, StartAgain),
+        (Restart.TRANSIENT, ERROR, StartAgain),
+        (Restart.TRANSIENT, None, LeaveDown),
+        (Restart.TEMPORARY, ERROR, LeaveDown),
+        (Restart.TEMPORARY, None, LeaveDown),
+    ],
+)
+def test_restart_types_are_those_of_otp(
+    restart: Restart, error: BaseException | None, kind: type
+) -> None:
+    assert type(crash(Supervision(), 0, restart=restart, error=error)[0]) is kind
+
+
+def test_no_restart_at_all_is_a_limit_too() -> None:
+    assert crash(Supervision(max_restarts=0), 1) == [GiveUp((1,))]
+
+
+def test_an_error_that_is_not_worth_a_restart_gives_up_at_once() -> None:
+    supervision = Supervision(retry_on=(KeyError,))
+    assert crash(supervision, 1) == [GiveUp((1,), is_over_limit=False)]
+    assert isinstance(crash(supervision, 1, error=KeyError())[0], StartAgain)
+    assert isinstance(crash(supervision, 1, error=None)[0], StartAgain)
+
+
+def test_a_group_is_retryable_if_all_in_it_is() -> None:
+    group = ExceptionGroup("", [KeyError(), ExceptionGroup("", [KeyError()])])
+    assert is_retryable(group, (KeyError,))
+    assert not is_retryable(ExceptionGroup("", [KeyError(), ValueError()]), (KeyError,))
+    assert not is_retryable(KeyboardInterrupt(), (Exception,))
+
+
+@given(
+    st.lists(st.floats(0, 20).map(lambda gap: round(gap, 1)), max_size=30),
+    st.integers(0, 4),
+    st.sampled_from([1.0, 5.0, 10.0]),
+)
+def test_limits_are_as_in_a_small_model(gaps: list[float], most: int, period: float) -> None:
+    """The model keeps every restart for ever, and counts those in the window."""
+    supervision = Supervision(max_restarts=most, period=period, backoff=AT_ONCE)
+    now = 0.0
+    restarts: list[float] = []
+    recent: tuple[float, ...] = ()
+    for gap in gaps:
+        now += gap
+        decision = decide(supervision, Restart.PERMANENT, ERROR, recent, now=now, chance=0.5)
+        in_window = 1 + sum(now - when <= period for when in restarts)
+        assert isinstance(decision, GiveUp if in_window > most else StartAgain)
+        if isinstance(decision, GiveUp):
+            return
+        restarts.append(now)
+        recent = decision.recent
+
+
+def test_waits_grow_up_to_the_maximum() -> None:
+    backoff = Backoff(base=1, factor=2, maximum=10, jitter=0)
+    supervision = Supervision(max_restarts=100, period=60, backoff=backoff)
+    now, delays = 0.0, []
+    recent: tuple[float, ...] = ()
+    for _ in range(6):
+        decision = decide(supervision, Restart.PERMANENT, ERROR, recent, now=now, chance=0.5)
+        assert isinstance(decision, StartAgain)
+        delays.append(decision.delay)
+        recent, now = decision.recent, now + decision.delay
+    assert delays == [1, 2, 4, 8, 10, 10]
+
+
+def test_jitter_adds_up_to_its_share() -> None:
+    supervision = Supervision(backoff=Backoff(base=10, jitter=0.2))
+    assert [crash(supervision, 0, chance=c)[0].delay for c in (0, 0.5, 1)] == [10, 11, 12]
+
+
+def test_a_quiet_time_ends_a_row_but_the_wait_itself_is_no_quiet_time() -> None:
+    backoff = Backoff(base=8, factor=2, maximum=100, jitter=0, reset_after=5)
+    supervision = Supervision(max_restarts=100, period=1, backoff=backoff)
+    # It fails as soon as it is up again, after 8, 16 and 32 seconds of waiting.
+    assert [d.delay for d in crash(supervision, 0, 8, 24, 56)] == [8, 16, 32, 64]
+    # Five seconds of work are not enough, a little more is.
+    assert [d.delay for d in crash(supervision, 0, 8 + 5)] == [8, 16]
+    assert [d.delay for d in crash(supervision, 0, 8 + 5.1)] == [8, 8]
+
+
+def test_without_reset_after_the_period_is_the_quiet_time() -> None:
+    supervision = Supervision(max_restarts=100, period=5, backoff=Backoff(jitter=0))
+    assert [d.delay for d in crash(supervision, 0, 5, 10.5)] == [0.1, 0.2, 0.1]
+
+
+def test_what_is_remembered_stays_small() -> None:
+    supervision = Supervision(max_restarts=5, period=1, backoff=Backoff(reset_after=1e9))
+    assert len(crash(supervision, *range(0, 3300, 3))[-1].recent) == 1000
+    forgetful = Supervision(max_restarts=5, period=1, backoff=AT_ONCE)
+    assert len(crash(forgetful, *range(0, 3300, 3))[-1].recent) == 1
+
+
+def test_extreme_backoffs_do_not_overflow() -> None:
+    assert Backoff(factor=1000).delay(10**9, 1) == 36
+    with pytest.raises(ValueError, match="factor"):
+        Backoff(factor=1e9)
