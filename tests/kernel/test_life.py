@@ -164,7 +164,7 @@ async def test_a_factory_that_raises_leaves_no_name_behind() -> None:
         with pytest.raises(TypeError, match="isn't an Actor"):
             system.spawn(lambda: "no actor", name="one")  # type: ignore[arg-type, return-value]
 
-        assert await system.spawn(Recorder, name="one").ask(1) == 1
+        assert await system.spawn(Recorder, name="one").ask(1) == (1,)
 
 
 async def test_wait_started_waits_for_the_start_hook(autojump_clock: Any) -> None:
