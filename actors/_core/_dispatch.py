@@ -37,6 +37,7 @@ from trio.lowlevel import (
 )
 
 from actors._core._errors import StrayCancelledError
+from actors._core._explore import exploring
 from actors._core._scopes import innermost, mend
 from actors._core._turn import bare, drive, exposed, split
 
@@ -102,8 +103,9 @@ class Dispatcher:
     """Gives ready cells to workers.
 
     Args:
-        choose: takes the queue of ready cells and removes the one to run next; None for first
-            come, first served. This is where a seed explores other orders.
+        choose: takes the queue of ready cells and removes the one to run next. This is where a
+            seed explores other orders. None: as the exploration does inside of which we are
+            made, or else first come, first served.
         fatal: told of an error out of a turn that isn't an ``Exception``, a KeyboardInterrupt
             mostly. None: it passes through the worker to whoever awaits that.
         workers: which task is which worker; given if several dispatchers keep one account.
@@ -128,6 +130,8 @@ class Dispatcher:
         self._max_workers = max_workers
         self._parked: list[Task] = []
         self._starting = 0
+        if choose is None and (explorer := exploring.get()) is not None:
+            choose = explorer.choose
         self._choose = choose
         self._fatal = fatal
 

@@ -31,6 +31,7 @@ from actors._core._cell import Cell
 from actors._core._dispatch import Dispatcher
 from actors._core._ending import ZOMBIE_AFTER
 from actors._core._errors import UndeliveredError
+from actors._core._explore import Explorer, exploring
 from actors._core._happenings import ActorFailed, DeadLetter, SystemEvent, ZombieActor
 from actors._core._hub import DeadLetters, Listener
 from actors._core._kin import DEFAULT, Options
@@ -42,7 +43,6 @@ from actors._core._timers import Timers
 from actors._core._turn import bare, split
 
 if TYPE_CHECKING:
-    from collections import deque
     from collections.abc import Callable
     from contextvars import Context
     from types import TracebackType
@@ -69,8 +69,11 @@ class System:
         self, name: str, supervision: Supervision, shutdown_budget: float, seed: int | None
     ) -> None:
         self.name = name
-        self.random = random.Random(seed)  # noqa: S311  (jitter and orders, no secrets)
-        self.dispatcher = Dispatcher(None if seed is None else self._choose, fatal=self.fail)
+        explorer = exploring.get() or (None if seed is None else Explorer(seed))
+        # For jitter, no secrets.
+        self.random = random.Random() if explorer is None else explorer.random  # noqa: S311
+        choose = None if explorer is None else explorer.choose
+        self.dispatcher = Dispatcher(choose, fatal=self.fail)
         self.dispatcher.owner = self
         self.timers = Timers()
         self.dead_letters = DeadLetters()
@@ -216,13 +219,6 @@ class System:
             self._error = error
         self._body.cancel()
 
-    def _choose(self, ready: deque[Any]) -> Any:
-        """Explore another order of turns; the seed decides which."""
-        index = self.random.randrange(len(ready))
-        cell = ready[index]
-        del ready[index]
-        return cell
-
     # ------------------------------------------------------------------ its life
 
     @enable_ki_protection
@@ -351,7 +347,8 @@ def open_system(
         name: the first part of the actors' names.
         supervision: how the actors that are spawned by the system itself are kept alive.
         shutdown_budget: seconds for the orderly stop; then what still runs is cancelled.
-        seed: explore, and replay exactly, another order of turns.
+        seed: explore, and replay exactly, another order of turns. Inside an exploration
+            (`actors.testing`) that one's seed is followed instead.
 
     Raises:
         RestartLimitError: out of the block, if an actor crashed too often.

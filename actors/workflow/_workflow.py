@@ -7,6 +7,7 @@ import random
 import uuid
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from actors._core._explore import chance
 from actors.workflow._carry import Carry
 from actors.workflow._kwargs import RunKwargs
 from actors.workflow._requests import answers
@@ -157,7 +158,7 @@ class Workflow:
                     carry,
                     kwargs=kwargs,
                     feed=feed,
-                    chance=self._random,
+                    chance=chance(self._random),
                     on_end=self._ended,
                     include_status_events=include_status_events,
                 )
