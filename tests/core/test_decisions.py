@@ -147,3 +147,19 @@ def test_extreme_backoffs_do_not_overflow() -> None:
     assert Backoff(factor=1000).delay(10**9, 1) == 36
     with pytest.raises(ValueError, match="factor"):
         Backoff(factor=1e9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"strategy": "one_for_two"},
+        {"max_restarts": -1},
+        {"period": 0},
+        {"budget": "family"},
+        {"turn_timeout": 5},
+        {"idle_timeout": 5},
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Supervision(**wrong)
