@@ -15,7 +15,16 @@ pydantic, click, rich) are loaded later still, by what needs them.
 
 from typing import TYPE_CHECKING
 
-from protocols._lazy import lazy_names
+try:
+    from protocols._lazy import lazy_names
+except ImportError as error:  # pragma: no cover  (a process of its own shows it: tests/cli)
+    import protocols
+
+    where = getattr(protocols, "__file__", None) or list(getattr(protocols, "__path__", []))
+    raise ImportError(
+        f"the package `protocols` of trio-actors is hidden by yours at {where}; rename that, for "
+        "example to my_protocols"
+    ) from error
 
 if TYPE_CHECKING:
     from actors._core import (

@@ -140,7 +140,11 @@ class AgentRun:
             return providers
         loads = any(isinstance(one, HistoryProvider) and one.load_messages for one in providers)
         stores = options.get("store", getattr(self.agent.client, "STORES_BY_DEFAULT", False))
-        if not loads and not conversation and not stores:
+        own = InMemoryHistoryProvider.DEFAULT_SOURCE_ID
+        # Somebody who gives a history of this name that doesn't load wants none that does; two
+        # of one name would keep their messages in one place, twice.
+        is_taken = any(one.source_id == own for one in providers)
+        if not loads and not conversation and not stores and not is_taken:
             self._injected = InMemoryHistoryProvider()
             providers.append(self._injected)
         return providers
