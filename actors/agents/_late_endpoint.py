@@ -21,8 +21,7 @@ import trio
 
 _log: Final = logging.getLogger(__name__)
 
-NOTICE_BUDGET: Final = 2.0
-"""Seconds that whoever leaves an answer early waits at most for the endpoint to notice."""
+NOTICE_BUDGET: Final = 2.0  # seconds
 _PAUSE: Final = 0.01
 
 
@@ -36,10 +35,12 @@ class LateEndpoint:
         busy: asks the endpoint how many answers it is working at; 0 if it is down. It mustn't
             raise, because it runs while an error or a cancellation is on its way.
         extra_body: further fields of every request.
+        budget: seconds that whoever leaves an answer early waits at most.
     """
 
     busy: Callable[[], Awaitable[int]]
     extra_body: Mapping[str, Any] = attrs.field(factory=dict)
+    budget: float = NOTICE_BUDGET
     in_flight: int = attrs.field(default=0, init=False)
     """How many requests are out and still wanted."""
     _left: int = attrs.field(default=0, init=False)
@@ -58,16 +59,16 @@ class LateEndpoint:
         """Wait until the endpoint works at no more answers than are wanted.
 
         Call it behind ``ended()``, when the connection is closed. It shields itself, and gives
-        up after ``NOTICE_BUDGET`` seconds with no more than a line in the log.
+        up when the budget is used up, with no more than a line in the log.
         """
         self._left += 1
-        with trio.move_on_after(NOTICE_BUDGET, shield=True) as scope:
+        with trio.move_on_after(self.budget, shield=True) as scope:
             await self._look(self._left)
         if scope.cancelled_caught:
             _log.warning(
                 "the model server still works at an answer that was left %g s ago; it may be at "
                 "a long prompt, or somebody else uses it too",
-                NOTICE_BUDGET,
+                self.budget,
             )
 
     async def _look(self, mine: int) -> None:

@@ -32,7 +32,7 @@ PASSIVE_OPENMP: Final[Mapping[str, str]] = {
 PROMPT_CACHE: Final = 256
 # Tokens of prompts that are read in one go. It can't be interrupted in between, so this is how
 # long a request that nobody waits for any more holds its slot, and everybody else's next token.
-BATCH: Final = 64
+BATCH: Final = 32
 ERRORS_ONLY: Final = 1
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import pydantic
 import pytest
@@ -16,12 +13,12 @@ from actors.agents._openai_client import OpenAIChatCompletionClient
 from actors.agents._retry import RetryPolicy
 from protocols._errors import ModelRequestError
 from protocols._message import Message
+from tests.real.kit import open_connections
 
 pytestmark = pytest.mark.model
 
 Busy = Callable[[], Awaitable[int]]
 ENDLESS = "Count from one to one thousand, one number a line, and leave none out."
-ESTABLISHED = "01"
 
 
 @pytest.fixture
@@ -32,21 +29,17 @@ async def client(real_model_url: str) -> AsyncIterator[OpenAIChatCompletionClien
         yield made
 
 
-def open_connections(url: str) -> int:
-    """How many connections of this machine lead to the server, as the kernel counts them."""
-    if not sys.platform.startswith("linux"):  # pragma: no cover - counted elsewhere
-        pytest.skip("only Linux tells its connections this way")
-    port = f":{urlsplit(url).port:04X}"
-    lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
-    fields = [line.split() for line in lines]
-    return sum(f[2].endswith(port) and f[3] == ESTABLISHED for f in fields)
-
-
 async def wait_free(busy: Busy) -> None:
-    """Wait until the server works at nothing; it looks for lost clients at each token."""
-    with trio.fail_after(10):
-        while await busy():  # noqa: ASYNC110 - another process
-            await trio.sleep(0.01)
+    """Wait until the server works at nothing; it looks for lost clients at each token.
+
+    While it has no token to send, it looks after a second in which nobody has asked it for
+    anything, so whoever asks all the time would wait for ever.
+    """
+    pause = 0.01
+    with trio.fail_after(20):
+        while await busy():
+            await trio.sleep(pause)
+            pause = min(pause * 2, 1.5)
 
 
 async def test_an_answer_comes_with_text_reason_and_usage(
