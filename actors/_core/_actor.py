@@ -176,8 +176,8 @@ def _resolve(
     if not isinstance(annotation, str):
         return annotation
     try:
-        # The author's own source text, in the author's own module.
-        return eval(annotation, function.__globals__, names)  # noqa: S307
+        # The author's own source text, in the author's own module, whoever decorated it.
+        return eval(annotation, inspect.unwrap(function).__globals__, names)  # noqa: S307
     except NameError as exc:
         raise TypeError(
             f"{function.__qualname__}: can't resolve {annotation!r} ({exc}); define the message "
