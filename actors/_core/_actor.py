@@ -8,6 +8,7 @@ import typing
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from actors._core._supervision import Supervision
+from actors._core._turn import expose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ def handler(function: FunctionT) -> FunctionT:
     """
     if not inspect.iscoroutinefunction(function):
         raise TypeError(f"{function.__qualname__} must be async to be a handler")
+    function = expose(function)
     setattr(function, MARK, _early_types(function))
     return function
 
@@ -48,7 +50,8 @@ class Actor:
     interruptible: ClassVar[bool] = False
     supervision: ClassVar[Supervision] = Supervision()
     _handlers: ClassVar[dict[type, Callable[..., Any]]] = {}
-    _found: ClassVar[dict[type, Callable[..., Any] | None]] = {}
+    # Handlers by the very type of the message, as far as they were looked for.
+    found: ClassVar[dict[type, Callable[..., Any] | None]] = {}
     has_start_hook: ClassVar[bool] = False
     has_stop_hook: ClassVar[bool] = False
 
@@ -62,8 +65,9 @@ class Actor:
         for hook in (cls.on_start, cls.on_restart, cls.on_stop):
             if not inspect.iscoroutinefunction(hook):
                 raise TypeError(f"{hook.__qualname__} must be async")
+            expose(hook)
         cls._handlers = _collect(cls)
-        cls._found = {}
+        cls.found = {}
 
     async def on_start(self, ctx: ActorContext) -> None:
         """Prepare, before the first message. An error counts as a crash."""
@@ -79,11 +83,11 @@ class Actor:
     def find_handler(cls, kind: type) -> Callable[..., Any] | None:
         """Return the handler for messages of type *kind*: that of its nearest base class."""
         try:
-            return cls._found[kind]
+            return cls.found[kind]
         except KeyError:
-            found = next((cls._handlers[b] for b in kind.__mro__ if b in cls._handlers), None)
-            cls._found[kind] = found
-            return found
+            function = next((cls._handlers[b] for b in kind.__mro__ if b in cls._handlers), None)
+            cls.found[kind] = function
+            return function
 
     @classmethod
     def handled_types(cls) -> tuple[type, ...]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import trio
 
@@ -49,6 +49,8 @@ class Cell(Life):
 
     __slots__ = ("mailbox",)
 
+    is_exposed: ClassVar[bool] = True  # `@handler` sees to that
+
     def __init__(
         self,
         system: System,
@@ -68,30 +70,33 @@ class Cell(Life):
             self.mailbox = Mailbox(self.options.mailbox.capacity)
         return self.mailbox
 
-    def post(self, item: Any, message: Any, *, may_wait: bool = False) -> bool:
+    def post(self, item: Any, message: Any, may_wait: bool = False) -> bool:
         """Accept *item*, which carries *message*. False: there is no room, and one may wait.
 
         Raises:
             ActorStoppedError: if the actor has stopped or is about to.
             MailboxFullError: if there is no room, and one may not wait.
         """
-        if self.phase >= STOPPING or self.pending & CLOSED:
-            raise ActorStoppedError(self.name, message)
+        if self.pending or self.phase != RUNNING:
+            self._check_open(message)
         mailbox = self.mailbox or self.box()
-        if len(mailbox.queue) >= mailbox.capacity:
-            room = self._make_room(mailbox, item, message, may_wait=may_wait)
+        queue = mailbox.queue
+        if len(queue) >= mailbox.capacity:
+            room = self._make_room(mailbox, item, message, may_wait)
             if room is not True:
                 return room is None
         mailbox.accepted += 1
-        mailbox.queue.append(item)
+        queue.append(item)
         if not self.is_scheduled and self.phase == RUNNING:
             self.is_scheduled = True
             self.dispatcher.schedule(self)
         return True
 
-    def _make_room(
-        self, mailbox: Mailbox, item: Any, message: Any, *, may_wait: bool
-    ) -> bool | None:
+    def _check_open(self, message: Any) -> None:
+        if self.phase >= STOPPING or self.pending & CLOSED:
+            raise ActorStoppedError(self.name, message)
+
+    def _make_room(self, mailbox: Mailbox, item: Any, message: Any, may_wait: bool) -> bool | None:
         """Apply the overflow policy. False: wait for room. None: the message is dealt with."""
         overflow = self.options.mailbox.overflow
         if overflow == "block" and may_wait:
@@ -143,18 +148,31 @@ class Cell(Life):
             return coro
         mailbox = self.mailbox
         if self.phase == RUNNING and mailbox is not None:
-            while mailbox.queue:
-                item = mailbox.take()
-                message = item.message if isinstance(item, Envelope) else item
-                function = self.actor.find_handler(type(message))
+            actor, queue = self.actor, mailbox.queue
+            while queue:
+                item = message = mailbox.take()
+                function = actor.found.get(type(item))
                 if function is None:
-                    self._refuse(item, message)
-                elif message is item or not self._is_expired(item):
-                    ctx = self.ctx = ActorContext(self, worker, MESSAGE, item)
-                    self.context = self.base.copy()
-                    ctx.coro = function(self.actor, message, ctx)
-                    return ctx.coro
+                    # An envelope, or the first message of its type.
+                    function, message = self._find(item)
+                    if function is None:
+                        continue
+                ctx = self.ctx = ActorContext(self, worker, self.state, item)
+                self.context = self.base.copy()
+                turn: Coroutine[Any, Any, Any] = function(actor, message, ctx)
+                ctx.coro = turn
+                return turn
         return self._begin_nothing(worker)
+
+    def _find(self, item: Any) -> tuple[Callable[..., Any] | None, Any]:
+        """Return the handler for *item*, and the message in it. None: it is dealt with."""
+        message = item.message if isinstance(item, Envelope) else item
+        function = self.actor.find_handler(type(message))
+        if function is None:
+            self._refuse(item, message)
+        elif message is not item and self._is_expired(item):
+            function = None
+        return function, message
 
     def _begin_nothing(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         if self.pending & DRAIN and self.phase == RUNNING:
@@ -194,10 +212,10 @@ class Cell(Life):
     def _begin_hook(
         self, worker: Worker, kind: int, hook: Callable[[ActorContext], Coroutine[Any, Any, None]]
     ) -> Coroutine[Any, Any, None]:
-        ctx = self.ctx = ActorContext(self, worker, kind, None)
+        ctx = self.ctx = ActorContext(self, worker, self.state, None, kind)
         self.context = self.base.copy()
-        ctx.coro = hook(ctx)
-        return ctx.coro
+        coro = ctx.coro = hook(ctx)
+        return coro
 
     def _begin_notice(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         kin = self.family()
@@ -210,10 +228,11 @@ class Cell(Life):
             function = self.actor.find_handler(type(news))
             if function is not None:
                 kin.is_users_turn = True
-                ctx = self.ctx = ActorContext(self, worker, NOTICE, news)
+                ctx = self.ctx = ActorContext(self, worker, self.state, news, NOTICE)
                 self.context = self.base.copy()
-                ctx.coro = function(self.actor, news, ctx)
-                return ctx.coro
+                turn: Coroutine[Any, Any, Any] = function(self.actor, news, ctx)
+                ctx.coro = turn
+                return turn
             self.system.dead_letter(news, self.ref, "unhandled")
         self.pending &= ~NOTICES
         return None
@@ -231,7 +250,7 @@ class Cell(Life):
         mailbox = self.mailbox
         assert mailbox is not None
         mailbox.handled += 1
-        if isinstance(item, Request):
+        if type(item) is Request:  # it has no subclasses, and this is asked for every message
             item.settle(value)
         if self.pending:
             return self._has_more()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import msgspec
+
 from actors._core._actor import handler
 from actors._core._errors import TurnOverError
 
+# msgspec looks at the types of fields when it encodes; a turn never is encoded.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine  # noqa: TC004
     from contextlib import AbstractAsyncContextManager
 
     from actors._core._actor import Actor
-    from actors._core._cell import Cell
-    from actors._core._dispatch import Worker
+    from actors._core._cell import Cell  # noqa: TC004
+    from actors._core._dispatch import Worker  # noqa: TC004
     from actors._core._mailbox import MailboxPolicy
     from actors._core._ref import ActorRef
     from actors._core._supervision import Restart
@@ -28,40 +31,40 @@ STOPS: Final = 2
 NOTICE: Final = 3
 
 
-class Turn:
+# A struct because one is made for every message: its constructor is not Python.
+class Turn(msgspec.Struct, eq=False):
     """One turn, as the kernel sees it. Handlers see an `ActorContext`.
 
     Attributes:
         cell: the actor; None when the turn is over.
-        coro: the handler's coroutine; a zombie's stack is read from it.
+        worker: who runs it, to interrupt it.
+        state: the actor's state, as the turn leaves it.
         item: what is handled, a message or its envelope.
         kind: what kind of turn this is.
-        worker: who runs it, to interrupt it.
+        coro: the handler's coroutine; a zombie's stack is read from it.
     """
 
-    __slots__ = ("cell", "coro", "item", "kind", "state", "worker")
-
-    coro: Coroutine[Any, Any, Any]
-
-    def __init__(self, cell: Cell, worker: Worker, kind: int, item: Any) -> None:
-        self.cell: Cell | None = cell
-        self.state: Any = cell.state
-        self.worker = worker
-        self.kind = kind
-        self.item = item
+    cell: Cell | None
+    worker: Worker
+    state: Any
+    item: Any
+    kind: int = MESSAGE
+    coro: Coroutine[Any, Any, Any] | None = None
 
 
-class ActorContext(Turn):
+class ActorContext(Turn, eq=False):
     """The turn in progress, seen by its handler. It is over when the handler returns.
 
     Attributes:
         state: the actor's frozen state. Assigning replaces it, when the handler returns.
     """
 
-    __slots__ = ()
-
     # `@handler` looks here: a method whose context is one of these is an actor's handler.
     __handler_decorator__ = staticmethod(handler)
+
+    def __repr__(self) -> str:
+        owner = "a turn that is over" if self.cell is None else self.cell.name
+        return f"<ActorContext of {owner}>"
 
     def _check(self) -> Cell:
         if self.cell is None:

@@ -24,7 +24,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import trio
 from trio.lowlevel import (
@@ -55,6 +55,9 @@ MAX_PARKED: Final = 32
 
 class Cell(Protocol):
     """What a dispatcher runs: something with turns."""
+
+    is_exposed: ClassVar[bool]
+    """Whether Ctrl-C may interrupt its coroutines by themselves; others are wrapped."""
 
     context: Context
     """The context of the turn that ``begin`` started."""
@@ -230,6 +233,7 @@ class Dispatcher:
         task, ready = worker.task, self.ready
         token = innermost(task)
         cell: Cell | None
+        turn: Any
         while not (self.closed or worker.interrupted):
             if not ready or worker.turns >= BATCH:
                 # What is kept in here would live as long as nothing happens.
@@ -242,7 +246,8 @@ class Dispatcher:
             coro = cell.begin(worker)
             if coro is None:
                 continue
-            worker.cell, turn = cell, exposed(coro)
+            worker.cell = cell
+            turn = coro if cell.is_exposed else exposed(coro)
             value = error = None
             # The task's context becomes the turn's before the first step, not at the first
             # wait: in this very step the turn may start a dispatcher of its own in the same

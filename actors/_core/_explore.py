@@ -18,7 +18,7 @@ import random
 from collections import deque
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -89,6 +89,7 @@ class Turn:
 
     __slots__ = ("_coro", "cell", "context", "explorer")
 
+    is_exposed: ClassVar[bool] = False
     context: Context
 
     def __init__(self, cell: Cell, explorer: Explorer) -> None:

@@ -21,10 +21,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import traceback
 import types
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import trio
 from trio.lowlevel import disable_ki_protection, enable_ki_protection
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # What a handler's coroutine yields is between trio and the traps it called; we only pass it on.
 Trap = Any
 T = TypeVar("T")
+FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
 @disable_ki_protection  # outside: types.coroutine makes a new code object, which isn't marked
@@ -42,6 +44,22 @@ T = TypeVar("T")
 def exposed(coro: Coroutine[Trap, Any, Any]) -> Generator[Trap, Any, Any]:
     """Run *coro*, a user's code, where Ctrl-C may interrupt it."""
     return (yield from coro)
+
+
+def expose(function: FunctionT) -> FunctionT:
+    """Let Ctrl-C interrupt *function*, a user's coroutine function, without a frame around it.
+
+    A decorator of trio's that the user puts on top of ours has the last word.
+    """
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & inspect.CO_COROUTINE:
+        return disable_ki_protection(function)
+
+    @disable_ki_protection
+    async def call(*args: Any) -> Any:
+        return await function(*args)
+
+    return cast("FunctionT", functools.update_wrapper(call, function))
 
 
 @disable_ki_protection

@@ -8,7 +8,7 @@ import random
 import threading
 import weakref
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pytest
 import trio
@@ -400,6 +400,7 @@ async def test_work_may_be_driven_by_hand() -> None:
 
     class Once:
         name = "once"
+        is_exposed: ClassVar[bool] = False
 
         def __init__(self, dispatcher: Dispatcher) -> None:
             self.dispatcher = dispatcher
