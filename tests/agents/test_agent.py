@@ -360,6 +360,19 @@ async def test_a_sink_does_not_take_the_place_of_ours(way: str) -> None:
     assert [one.text for one in session.held_messages()] == ["one", "a", "two", "b"]
 
 
+@both
+async def test_a_history_that_does_not_load_keeps_its_place_from_ours(way: str) -> None:
+    """Two of one name would keep each message twice, and send all of it to the model."""
+    client: ScriptedChatClient[Any] = ScriptedChatClient("a", "b")
+    agent = Agent(client, context_providers=[InMemoryHistoryProvider(load_messages=False)])
+    session = agent.create_session()
+    await run(agent, way, "one", session=session)
+    await run(agent, way, "two", session=session)
+    assert client.seen[1].texts == ["two"]
+    stored = session.state["in_memory"]["messages"]
+    assert [message.text for message in stored] == ["one", "a", "two", "b"]
+
+
 def kept(text: str) -> ChatResponse[Any]:
     """Answer as a service that keeps the conversation."""
     return ChatResponse(messages=[Message("assistant", [text])], conversation_id="conv")
