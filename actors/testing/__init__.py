@@ -1,5 +1,17 @@
-"""For tests and examples, ours and those of our users: agents and endpoints without a model."""
+"""For tests and examples, ours and those of our users.
 
+- `seeds`, `explore`, `cancel_everywhere`, `crash_everywhere`, `leaks`: try a scenario in every
+  order, and break it at every point.
+- `Probe`, `slow`, `failing`, `stuck`: stand in for actors, and for what goes wrong in them.
+- `ScriptedChatClient`, `ScriptedAgent`, `open_fake_openai`: agents and endpoints without a model.
+"""
+
+from actors._core._explore import Explorer as Explorer, explore as explore
+from actors.testing._crash import (
+    DifferentResultError as DifferentResultError,
+    InjectedCrash as InjectedCrash,
+    crash_everywhere as crash_everywhere,
+)
 from actors.testing._fake_openai import (
     FakeOpenAI as FakeOpenAI,
     FakeRequest as FakeRequest,
@@ -26,8 +38,25 @@ from actors.testing._fake_replies import (
     stalls_after as stalls_after,
     stream_steps as stream_steps,
 )
+from actors.testing._faults import (
+    Fault as Fault,
+    failing as failing,
+    slow as slow,
+    stuck as stuck,
+)
+from actors.testing._leaks import LeakError as LeakError, leaks as leaks
+from actors.testing._probe import Probe as Probe, UnexpectedError as UnexpectedError
 from actors.testing._script import ScriptOverError as ScriptOverError, Seen as Seen
 from actors.testing._scripted import (
     ScriptedAgent as ScriptedAgent,
     ScriptedChatClient as ScriptedChatClient,
+)
+from actors.testing._seeds import (
+    SeedReport as SeedReport,
+    TooFewOrdersError as TooFewOrdersError,
+    seeds as seeds,
+)
+from actors.testing._sweep import (
+    SwallowedCancelError as SwallowedCancelError,
+    cancel_everywhere as cancel_everywhere,
 )

@@ -1,0 +1,79 @@
+# The one place that reaches into trio. trio has a switch that makes its scheduler follow a random
+# number generator, which its own tests and its Hypothesis plug-in use. It isn't public, nor is
+# the way a task's cancellation is delivered; so both are here, and a test says when they go.
+"""Runs of trio that can be repeated exactly."""
+
+from __future__ import annotations
+
+import contextvars
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import outcome
+import trio
+from trio._core import _run as scheduler
+from trio.testing import MockClock
+
+from actors._core._explore import Explorer, exploring
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+
+def run_seeded(
+    function: Callable[[], Awaitable[Any]],
+    explorer: Explorer,
+    *,
+    instruments: Sequence[trio.abc.Instrument] = (),
+    within: float | None = 3600.0,
+) -> Any:
+    """Run ``function()`` under trio, with all orders as the explorer's seed has them.
+
+    Args:
+        function: what to run.
+        explorer: decides about the turns.
+        instruments: for trio.
+        within: virtual seconds, after which it counts as hung. Time jumps as soon as nothing
+            happens. None: real time, for what uses threads or subprocesses; there is no limit.
+
+    Raises:
+        TooSlowError: it hangs.
+        RuntimeError: trio runs in this thread already.
+    """
+    clock = None if within is None else MockClock(autojump_threshold=0)
+    main = function if within is None else partial(_limited, function, within)
+    context = contextvars.copy_context()
+    context.run(exploring.set, explorer)
+    switch = scheduler._ALLOW_DETERMINISTIC_SCHEDULING  # noqa: SLF001
+    state = scheduler._r.getstate()  # noqa: SLF001
+    scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True  # type: ignore[misc]  # noqa: SLF001
+    scheduler._r.seed(explorer.seed)  # noqa: SLF001
+    try:
+        return context.run(partial(trio.run, main, clock=clock, instruments=instruments))
+    finally:
+        scheduler._ALLOW_DETERMINISTIC_SCHEDULING = switch  # type: ignore[misc]  # noqa: SLF001
+        scheduler._r.setstate(state)  # noqa: SLF001
+
+
+async def _limited(function: Callable[[], Awaitable[Any]], within: float) -> Any:
+    with trio.move_on_after(within) as scope:
+        return await function()
+    assert scope.cancelled_caught
+    raise trio.TooSlowError(
+        f"it hung: it did not end within {within} virtual seconds, in which nothing else was to "
+        "be done"
+    )
+
+
+def hears_of(task: trio.lowlevel.Task, scope: trio.CancelScope) -> bool:
+    """Whether *task*, which was just scheduled, is about to be told that *scope* was cancelled."""
+    told = task._next_send  # noqa: SLF001
+    if not isinstance(told, outcome.Error) or not isinstance(told.error, trio.Cancelled):
+        return False
+    status: Any = task._cancel_status  # noqa: SLF001
+    wanted = scope._cancel_status  # noqa: SLF001
+    while status is not None and status is not wanted:
+        if status._scope.shield:  # noqa: SLF001
+            return False
+        status = status._parent  # noqa: SLF001
+    return wanted is not None and status is wanted
