@@ -1,0 +1,339 @@
+"""Everything at once, in many orders: what must hold whatever actors do to each other (G3, G7)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import attrs
+import pytest
+import trio
+from trio.testing import MockClock
+
+from actors import (
+    Actor,
+    ActorContext,
+    ActorRef,
+    ActorsError,
+    ActorStopped,
+    Backoff,
+    MailboxPolicy,
+    Restart,
+    Supervision,
+    System,
+    Terminated,
+    handler,
+    open_system,
+)
+
+OPEN_ENDED = Supervision(max_restarts=10**6, backoff=Backoff(base=0.5))
+
+
+class Mischief(Exception):
+    """What goes wrong on purpose."""
+
+
+@attrs.define(eq=False)
+class World:
+    """What a program of mischief can reach, and what it saw."""
+
+    chance: random.Random
+    refs: list[ActorRef[Any]] = attrs.field(factory=list)
+    begun: dict[str, int] = attrs.field(factory=lambda: {"asks": 0, "enters": 0})
+    ended: dict[str, int] = attrs.field(factory=lambda: {"asks": 0, "enters": 0})
+    deaths: list[tuple[ActorRef[Any], ActorRef[Any]]] = attrs.field(factory=list)
+    most_at_once: int = 0
+
+    def options(self) -> dict[str, Any]:
+        """Any way of being spawned."""
+        chance = self.chance
+        return {
+            "restart": chance.choice(list(Restart)),
+            "mailbox": MailboxPolicy(
+                chance.choice([1, 3, 1000]),
+                chance.choice(["block", "reject", "drop_oldest", "drop_newest"]),
+            ),
+            "shutdown": chance.choice([0, 0.5, 2]),
+            "redeliver": chance.choice([0, 0, 1]),
+            "dedicated_task": chance.random() < 0.1,
+        }
+
+    @asynccontextmanager
+    async def resource(self) -> AsyncIterator[None]:
+        """Something to enter, which may fail or linger at either end."""
+        chance = self.chance
+        if chance.random() < 0.1:
+            raise Mischief
+        await trio.sleep(chance.choice([0, 1]))
+        self.begun["enters"] += 1
+        try:
+            yield
+            await trio.sleep(chance.choice([0, 0, 1, 50]))
+        finally:
+            self.ended["enters"] += 1
+        if chance.random() < 0.2:
+            raise Mischief
+
+
+class Imp(Actor):
+    """Does something at random on each message."""
+
+    state = 0
+    supervision = OPEN_ENDED
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.turns = 0
+        if world.chance.random() < 0.05 and world.refs:
+            raise Mischief
+
+    async def on_start(self, ctx: ActorContext) -> None:
+        await self._maybe(0.1)
+
+    async def on_stop(self, ctx: ActorContext) -> None:
+        await self._maybe(0.1)
+
+    async def _maybe(self, how_often: float) -> None:
+        chance = self.world.chance
+        if chance.random() < how_often:
+            raise Mischief
+        if chance.random() < 0.3:
+            await trio.sleep(chance.choice([0, 1, 5]))
+
+    @handler
+    async def act(self, message: int, ctx: ActorContext) -> int:
+        self.turns += 1
+        self.world.most_at_once = max(self.world.most_at_once, self.turns)
+        try:
+            await self._act(ctx)
+        finally:
+            self.turns -= 1
+        return message
+
+    @handler
+    async def hear(self, message: Terminated, ctx: ActorContext) -> None:
+        self.world.deaths.append((ctx.ref, message.ref))
+
+    async def _act(self, ctx: ActorContext) -> None:
+        world, chance = self.world, self.world.chance
+        other = chance.choice(world.refs)
+        action = chance.randrange(13)
+        match action:
+            case 0 | 1:
+                if len(world.refs) < 60:
+                    with suppress(Mischief, ActorsError):
+                        world.refs.append(ctx.spawn(Imp, world, **world.options()))
+            case 2:
+                raise Mischief
+            case 3:
+                ctx.stop()
+            case 4:
+                ctx.watch(other)
+            case 5 | 6 | 7:
+                await self._strain(ctx)
+            case _:
+                await provoke(world, other)
+
+    async def _strain(self, ctx: ActorContext) -> None:
+        """Do what makes stopping hard."""
+        chance = self.world.chance
+        match chance.randrange(3):
+            case 0:
+                with trio.CancelScope(shield=True):
+                    await trio.sleep(chance.choice([0.1, 3]))
+            case 1:
+                with trio.move_on_after(chance.choice([0.5, 3])):
+                    await ctx.enter(self.world.resource())
+            case _:
+                trio.CancelScope().__enter__()  # and never left
+
+
+async def provoke(world: World, ref: ActorRef[Any]) -> None:
+    """Do something to an actor that anybody may do."""
+    chance = world.chance
+    match chance.randrange(30):
+        case 0:
+            ref.stop()
+        case 1:
+            ref.kill()
+        case 2:
+            ref.drain()
+        case 3:
+            await trio.sleep(chance.random() * 3)
+        case 4 | 5 | 6 | 7 | 8 | 9:
+            world.begun["asks"] += 1
+            try:
+                with suppress(ActorsError, Mischief), trio.move_on_after(chance.choice([0, 1, 9])):
+                    await ref.ask(1, timeout=chance.choice([None, 0.5, 5]))
+            finally:
+                world.ended["asks"] += 1
+        case 10 | 11 | 12 | 13 | 14:
+            with suppress(ActorsError), trio.move_on_after(2):
+                await ref.tell(2)
+        case _:
+            with suppress(ActorsError):
+                ref.tell_nowait(3)
+
+
+async def live(world: World, system: System) -> None:
+    """The block: spawn some, and keep provoking."""
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            with suppress(Mischief):
+                world.refs.append(system.spawn(Imp, world, **world.options()))
+        for _ in range(world.chance.randrange(10, 200)):
+            nursery.start_soon(provoke, world, world.chance.choice(world.refs))
+            if world.chance.random() < 0.3:
+                await trio.sleep(world.chance.random())
+    if world.chance.random() < 0.3:
+        raise Mischief
+
+
+async def story(world: World, seed: int) -> None:
+    chance = world.chance
+    stopped: list[ActorRef[Any]] = []
+
+    async def listen(events: Any) -> None:
+        stopped.extend([e.ref async for e in events if isinstance(e, ActorStopped)])
+
+    async with trio.open_nursery() as outside:
+        system = open_system(
+            supervision=OPEN_ENDED, shutdown_budget=chance.choice([1, 20]), seed=seed
+        )
+        with suppress(Mischief), trio.move_on_after(chance.choice([2, 60])):
+            try:
+                async with system:
+                    events = system.events(10**6)
+                    await events.__aenter__()
+                    outside.start_soon(listen, events)
+                    await live(world, system)
+            except ExceptionGroup as exc:
+                if exc.subgroup(Mischief) is None:
+                    raise
+        for ref in world.refs:
+            await ref.wait_stopped()
+    check(world, system, stopped)
+
+
+def check(world: World, system: System, stopped: list[ActorRef[Any]]) -> None:
+    """Nothing vanished, nothing is left, everybody was told once."""
+    assert not trio.lowlevel.current_task().child_nurseries
+    assert not system.dispatcher.workers
+    assert len(system.timers) == 0
+    for ref in world.refs:
+        counters = system.counters(ref)
+        assert counters.is_balanced, counters
+        assert counters.queued == counters.in_progress == 0
+    assert world.begun == world.ended
+    assert world.most_at_once <= 1
+    assert len(set(stopped)) == len(stopped)
+    assert set(world.refs) <= set(stopped)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_whatever_actors_do_nothing_vanishes_and_nothing_is_left(block: int) -> None:
+    for seed in range(block * 20, block * 20 + 20):
+        world = World(random.Random(seed))
+        trio.run(story, world, seed, clock=MockClock(autojump_threshold=0))
+
+
+# ---------------------------------------------------------------------- cancelling anywhere
+
+
+class CancelAt(trio.abc.Instrument):
+    """Cancels *scope* before the *n*-th step that any task takes inside of it."""
+
+    def __init__(self, scope: trio.CancelScope, n: int) -> None:
+        self.scope, self.left = scope, n
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.scope.cancel()
+
+
+class Guarded(Actor):
+    """Starts and stops with a wait, keeps a resource, has a child, and crashes when told to."""
+
+    state = 0
+
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+
+    async def on_start(self, ctx: ActorContext) -> None:
+        self.child = ctx.spawn(Leaf)
+        await ctx.enter(self.held())
+        await trio.sleep(1)
+
+    async def on_stop(self, ctx: ActorContext) -> None:
+        await trio.sleep(1)
+        self.log.append("stopped")
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        await trio.sleep(1)
+        self.log.append("entered")
+        try:
+            yield
+        finally:
+            self.log.append("left")
+
+    @handler
+    async def ask_child(self, message: int, ctx: ActorContext) -> int:
+        ctx.state += message
+        answer: int = await self.child.ask(message, timeout=9)
+        if answer == 2:
+            raise Mischief
+        return answer
+
+
+class Leaf(Actor):
+    @handler
+    async def answer(self, message: int, ctx: ActorContext) -> int:
+        await trio.sleep(message)
+        return message
+
+
+async def all_of_it(log: list[str], systems: list[System], refs: list[ActorRef[Any]]) -> None:
+    async with open_system(supervision=OPEN_ENDED) as system:
+        systems.append(system)
+        refs.append(system.spawn(Guarded, log, mailbox=MailboxPolicy(1)))
+        for message in (1, 2, 3):
+            with suppress(Mischief):
+                await refs[0].ask(message)
+        for message in (1, 1, 1):
+            await refs[0].tell(message)
+        refs[0].drain()
+        await refs[0].wait_stopped()
+
+
+async def cancelled_at(step: int) -> bool:
+    """Live through all of it, cancelled at *step*; whether it came so far."""
+    log: list[str] = []
+    systems: list[System] = []
+    refs: list[ActorRef[Any]] = []
+    with trio.CancelScope() as scope:
+        instrument = CancelAt(scope, step)
+        trio.lowlevel.add_instrument(instrument)
+        await all_of_it(log, systems, refs)
+    trio.lowlevel.remove_instrument(instrument)
+    assert scope.cancelled_caught or log[-1] == "left"  # to whoever asked, or it came too late
+    assert log.count("entered") == log.count("left")
+    assert log[-2:] in ([], ["entered", "left"], ["stopped", "left"])
+    assert trio.current_time() < 30
+    for system in systems:
+        assert not system.dispatcher.workers
+        assert len(system.timers) == 0
+    for ref in refs:
+        await ref.wait_stopped()
+        assert systems[0].counters(ref).is_balanced
+    return instrument.left <= 0
+
+
+def test_a_cancel_at_any_step_reaches_its_scope_and_leaves_nothing() -> None:
+    step = 1
+    while trio.run(cancelled_at, step, clock=MockClock(autojump_threshold=0)):
+        step += 1
+    assert step > 40
