@@ -27,6 +27,8 @@ from actors import (
     handler,
     open_system,
 )
+from actors._core._phases import STOPPED
+from actors.testing import cancel_everywhere
 
 OPEN_ENDED = Supervision(max_restarts=10**6, backoff=Backoff(base=0.5))
 
@@ -242,18 +244,6 @@ def test_whatever_actors_do_nothing_vanishes_and_nothing_is_left(block: int) -> 
 # ---------------------------------------------------------------------- cancelling anywhere
 
 
-class CancelAt(trio.abc.Instrument):
-    """Cancels *scope* before the *n*-th step that any task takes inside of it."""
-
-    def __init__(self, scope: trio.CancelScope, n: int) -> None:
-        self.scope, self.left = scope, n
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.left -= 1
-        if self.left == 0:
-            self.scope.cancel()
-
-
 class Guarded(Actor):
     """Starts and stops with a wait, keeps a resource, has a child, and crashes when told to."""
 
@@ -296,44 +286,36 @@ class Leaf(Actor):
         return message
 
 
-async def all_of_it(log: list[str], systems: list[System], refs: list[ActorRef[Any]]) -> None:
-    async with open_system(supervision=OPEN_ENDED) as system:
-        systems.append(system)
-        refs.append(system.spawn(Guarded, log, mailbox=MailboxPolicy(1)))
-        for message in (1, 2, 3):
-            with suppress(Mischief):
-                await refs[0].ask(message)
-        for message in (1, 1, 1):
-            await refs[0].tell(message)
-        refs[0].drain()
-        await refs[0].wait_stopped()
+@attrs.define(eq=False)
+class Story:
+    """One actor's whole life, to be cancelled anywhere in it, and what must hold wherever."""
+
+    log: list[str] = attrs.field(factory=list)
+    ref: ActorRef[Any] | None = None
+    system: System | None = None
+
+    async def live(self) -> None:
+        self.log, self.ref, self.system = [], None, None
+        async with open_system(supervision=OPEN_ENDED) as system:
+            self.system = system
+            self.ref = ref = system.spawn(Guarded, self.log, mailbox=MailboxPolicy(1))
+            for message in (1, 2, 3):
+                with suppress(Mischief):
+                    await ref.ask(message)
+            for message in (1, 1, 1):
+                await ref.tell(message)
+            ref.drain()
+            await ref.wait_stopped()
+
+    def check(self) -> None:
+        assert self.log.count("entered") == self.log.count("left")
+        assert self.log[-2:] in ([], ["entered", "left"], ["stopped", "left"])
+        if self.ref is not None and self.system is not None:
+            assert self.ref._cell.phase == STOPPED
+            assert self.system.counters(self.ref).is_balanced
+            assert len(self.system.timers) == 0
 
 
-async def cancelled_at(step: int) -> bool:
-    """Live through all of it, cancelled at *step*; whether it came so far."""
-    log: list[str] = []
-    systems: list[System] = []
-    refs: list[ActorRef[Any]] = []
-    with trio.CancelScope() as scope:
-        instrument = CancelAt(scope, step)
-        trio.lowlevel.add_instrument(instrument)
-        await all_of_it(log, systems, refs)
-    trio.lowlevel.remove_instrument(instrument)
-    assert scope.cancelled_caught or log[-1] == "left"  # to whoever asked, or it came too late
-    assert log.count("entered") == log.count("left")
-    assert log[-2:] in ([], ["entered", "left"], ["stopped", "left"])
-    assert trio.current_time() < 30
-    for system in systems:
-        assert not system.dispatcher.workers
-        assert len(system.timers) == 0
-    for ref in refs:
-        await ref.wait_stopped()
-        assert systems[0].counters(ref).is_balanced
-    return instrument.left <= 0
-
-
-def test_a_cancel_at_any_step_reaches_its_scope_and_leaves_nothing() -> None:
-    step = 1
-    while trio.run(cancelled_at, step, clock=MockClock(autojump_threshold=0)):
-        step += 1
-    assert step > 40
+def test_a_cancel_anywhere_reaches_its_scope_and_leaves_nothing() -> None:
+    story_ = Story()
+    assert cancel_everywhere(story_.live, check=story_.check, within=60) > 60
