@@ -40,7 +40,8 @@ class Feed(Generic[ItemT]):
         self.items: deque[ItemT] = deque()
         self.has_ended = False
         self._reader: Task | None = None
-        self._writers: list[Task] = []
+        # A dict, since a thousand of them may be cancelled at once.
+        self._writers: dict[Task, None] = {}
         self._taken = 0
 
     @property
@@ -67,7 +68,7 @@ class Feed(Generic[ItemT]):
         reschedule(reader)
 
     def _wake_writers(self) -> None:
-        writers, self._writers = self._writers, []
+        writers, self._writers = self._writers, {}
         for writer in writers:
             reschedule(writer)
 
@@ -76,10 +77,10 @@ class Feed(Generic[ItemT]):
         if self.has_ended or not self.is_full:
             return  # noqa: ASYNC910  (there is room: a commit path must not switch tasks)
         task = current_task()
-        self._writers.append(task)
+        self._writers[task] = None
 
         def abort(_: Any) -> Abort:
-            self._writers.remove(task)
+            del self._writers[task]
             return Abort.SUCCEEDED
 
         await wait_task_rescheduled(abort)
