@@ -79,7 +79,11 @@ class WorkflowErrorDetails:
     ) -> Self:
         """Describe *exc*, which is not kept: it would keep all variables of its frames."""
         trace = "".join(tracebacks.format_exception(exc)) if exc.__traceback__ else None
-        return cls(type(exc).__name__, str(exc), trace, executor_id, extra)
+        try:
+            message = str(exc)
+        except Exception as unprintable:  # noqa: BLE001  (it is the user's code, and can be wrong)
+            message = f"(its __str__ raised {type(unprintable).__name__})"
+        return cls(type(exc).__name__, message, trace, executor_id, extra)
 
 
 @attrs.frozen
