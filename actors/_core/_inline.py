@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import trio
 from trio.lowlevel import enable_ki_protection, spawn_system_task
 
-from actors._core._turn import split
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -49,34 +47,18 @@ async def run_inline(
             nursery.cancel_scope.cancel()
     except BaseException as exc:  # noqa: BLE001, ASYNC103  (finish raises it again)
         escaped = exc
-    return finish(escaped)  # noqa: ASYNC910  (leaving a nursery is a schedule point)
-
-
-async def _in_background(  # noqa: ASYNC910  (run is somebody's whole program part)
-    run: Callable[[], Awaitable[Any]], failed: Callable[..., None]
-) -> None:
-    """The body of a system task: one that raised anything but Cancelled would take trio down."""
     try:
-        await run()
-    except BaseException as exc:  # noqa: BLE001, ASYNC103  (what is trio's passes on)
-        passing, real = split(exc)
-        if real is not None:
-            failed(real)
-        if passing is not None:
-            raise passing from None  # noqa: ASYNC104  (as above)
+        return finish(escaped)  # noqa: ASYNC910  (leaving a nursery is a schedule point)
+    finally:
+        del escaped  # its traceback refers to this frame: a cycle
 
 
-def spawn_background(
-    run: Callable[[], Awaitable[Any]], failed: Callable[[BaseException], None]
-) -> None:
+def spawn_background(run: Callable[[], Awaitable[Any]]) -> None:
     """Run ``run()`` in a task that belongs to trio itself, with the caller's context variables.
 
     For what somebody may drop without closing it. Whoever spawns it sees to it that it ends.
 
     Args:
-        run: what to do.
-        failed: told of an error, instead of trio.
+        run: what to do. Must keep its errors: one that reached trio would take the program down.
     """
-    spawn_system_task(
-        _in_background, run, failed, name="actors run", context=contextvars.copy_context()
-    )
+    spawn_system_task(run, name="actors run", context=contextvars.copy_context())

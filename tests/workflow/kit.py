@@ -7,7 +7,14 @@ from typing import Any
 import attrs
 import trio
 
-from actors import Executor, WorkflowContext, WorkflowRunResult, executor, handler
+from actors import (
+    Executor,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowRunResult,
+    executor,
+    handler,
+)
 
 
 @attrs.frozen
@@ -79,6 +86,12 @@ def fails(name: str, error: Exception, *, times: int = 1000) -> Any:
     return fail
 
 
+def chain(*executors: Any, **options: Any) -> Any:
+    """A workflow of executors in a row, or of one."""
+    builder = WorkflowBuilder(start_executor=executors[0], **options)
+    return builder.add_chain(executors).build() if len(executors) > 1 else builder.build()
+
+
 def story(result: WorkflowRunResult) -> list[str]:
     """The events of a result in short: type, and executor, round or state."""
     return [tell(event) for event in result]
@@ -87,3 +100,32 @@ def story(result: WorkflowRunResult) -> list[str]:
 def tell(event: Any) -> str:
     detail = event.executor_id or event.iteration or event.state
     return event.type if detail is None else f"{event.type} {detail}"
+
+
+async def collect(stream: Any) -> tuple[list[str], BaseException | None]:
+    """Read a stream to its end; return its story and what it raised."""
+    seen: list[str] = []
+    try:
+        async for event in stream:
+            seen.append(tell(event))
+    except Exception as exc:
+        return seen, exc
+    return seen, None
+
+
+def tasks_of(scope: trio.lowlevel.Task | None = None) -> int:
+    """How many tasks there are below the current one."""
+    task = scope or trio.lowlevel.current_task()
+    return sum(1 + tasks_of(t) for n in task.child_nurseries for t in n.child_tasks)
+
+
+class CancelAt(trio.abc.Instrument):
+    """Cancels a scope at the n-th step of any task."""
+
+    def __init__(self, step: int, scope: trio.CancelScope) -> None:
+        self.left, self.scope = step, scope
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.left -= 1
+        if not self.left:
+            self.scope.cancel()

@@ -26,31 +26,21 @@ from actors import (
     executor,
     handler,
 )
-from tests.workflow.kit import Gate, Node, Seen, fails, sends, story, tell
+from tests.workflow.kit import (
+    CancelAt,
+    Gate,
+    Node,
+    Seen,
+    chain,
+    collect,
+    fails,
+    sends,
+    story,
+    tasks_of,
+    tell,
+)
 
 State = WorkflowRunState
-
-
-def chain(*executors: Any, **options: Any) -> Any:
-    builder = WorkflowBuilder(start_executor=executors[0], **options)
-    return builder.add_chain(executors).build() if len(executors) > 1 else builder.build()
-
-
-async def collect(stream: Any) -> tuple[list[str], BaseException | None]:
-    """Read a stream to its end; return its story and what it raised."""
-    seen: list[str] = []
-    try:
-        async for event in stream:
-            seen.append(tell(event))
-    except Exception as exc:
-        return seen, exc
-    return seen, None
-
-
-def tasks_of(scope: trio.lowlevel.Task | None = None) -> int:
-    """How many tasks there are below the current one."""
-    task = scope or trio.lowlevel.current_task()
-    return sum(1 + tasks_of(t) for n in task.child_nurseries for t in n.child_tasks)
 
 
 # ---------------------------------------------------------------------- failure
@@ -368,18 +358,6 @@ async def test_a_turn_that_swallows_its_cancellation_commits_nothing(autojump_cl
 
     assert ran == []
     assert scope.cancel_called
-
-
-class CancelAt(trio.abc.Instrument):
-    """Cancels a scope at the n-th step of any task."""
-
-    def __init__(self, step: int, scope: trio.CancelScope) -> None:
-        self.left, self.scope = step, scope
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.left -= 1
-        if not self.left:
-            self.scope.cancel()
 
 
 async def test_a_cancel_at_any_step_leaves_no_task_and_is_caught_by_who_asked() -> None:

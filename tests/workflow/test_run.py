@@ -29,14 +29,9 @@ from actors import (
     handler,
     response_handler,
 )
-from tests.workflow.kit import Gate, Node, sends, story, tell
+from tests.workflow.kit import Gate, Node, chain, sends, story, tell
 
 State = WorkflowRunState
-
-
-def chain(*executors: Any, **options: Any) -> Any:
-    builder = WorkflowBuilder(start_executor=executors[0], **options)
-    return builder.add_chain(executors).build() if len(executors) > 1 else builder.build()
 
 
 async def test_the_events_of_a_run_come_in_the_order_that_users_know() -> None:
