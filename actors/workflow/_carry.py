@@ -8,6 +8,7 @@ import attrs
 
 from actors.workflow._deliveries import Request
 from actors.workflow._executor import Executor
+from actors.workflow._kwargs import RunKwargs
 
 if TYPE_CHECKING:
     from actors.workflow._graph import Graph
@@ -27,6 +28,7 @@ class Carry:
         joins: what waits at joins, by index and source.
         requests: open requests, by id.
         executors: the executor objects of this run, where a factory made them.
+        kwargs: what the caller gave for agents; no checkpoint and no event gets to see it.
         rounds: completed rounds.
         seq: number of the last delivery.
         beginning: what the next run delivers first.
@@ -37,6 +39,7 @@ class Carry:
     joins: dict[int, dict[str, tuple[Any, ...]]] = attrs.field(factory=dict)
     requests: dict[str, Request] = attrs.field(factory=dict)
     executors: dict[str, Executor] = attrs.field(factory=dict)
+    kwargs: RunKwargs = attrs.field(factory=RunKwargs)
     rounds: int = 0
     seq: int = 0
     beginning: tuple[Beginning, ...] = ()
@@ -49,6 +52,11 @@ class Carry:
             self.executors[executor_id] = graph.make_executor(executor_id)
         return self.executors[executor_id]
 
+    def renewed(self, graph: Graph, executor_id: str) -> Executor:
+        """Return the executor object to try again with: a new one where there is a factory."""
+        self.executors.pop(executor_id, None)
+        return self.executor(graph, executor_id)
+
     def update(self, run: Run) -> None:
         """Take over what *run*, which ended well, has committed."""
         self.states.update({name: cell.state for name, cell in run.cells.items()})
@@ -56,16 +64,18 @@ class Carry:
         self.rounds = run.schedule.number
         self.beginning = ()
 
-    def answered(self, beginning: tuple[Beginning, ...], request_ids: set[str]) -> Carry:
-        """Return a copy to go on with, in which some requests are no longer open.
+    def answered(self, beginning: tuple[Beginning, ...], kwargs: RunKwargs) -> Carry:
+        """Return a copy to go on with, in which the requests answered are no longer open.
 
         A copy, because the run that is to go on may fail, and can then be continued again.
         """
+        request_ids = {request.id for *_, request in beginning if request is not None}
         return attrs.evolve(
             self,
             shared=dict(self.shared),
             states=dict(self.states),
             requests={k: r for k, r in self.requests.items() if k not in request_ids},
             executors=dict(self.executors),
+            kwargs=kwargs,
             beginning=beginning,
         )

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from actors._core._errors import OutboxLimitError
 from actors._core._mailbox import Mailbox
@@ -41,8 +42,6 @@ class ExecutorCell:
         "state",
     )
 
-    is_exposed: ClassVar[bool] = False
-
     def __init__(self, run: Run, executor: Executor) -> None:
         self.run = run
         self.executor = executor
@@ -61,6 +60,11 @@ class ExecutorCell:
         self.rolls_back_by_hooks = run.supervision is not None and has_snapshots(executor)
         # Whether the handler's own coroutine is the whole turn.
         self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
+
+    def renew(self, executor: Executor) -> None:
+        """Go on with a new object, where a factory makes them."""
+        self.executor = executor
+        self.find = executor.finder
 
     def push(self, delivery: Delivery) -> None:
         """Queue *delivery*."""
@@ -93,19 +97,22 @@ class ExecutorCell:
         )
         ctx = self.ctx = TurnContext(self, delivery, attempt)
         self.context = run.context.copy()
-        if request is not None:
-            return self._answer(ctx, request, message)
-        found = self.find(message)
-        assert found is not None, "routing sends an executor only what it handles"
-        if len(sources) > 1:
-            # An attempt that changes the list a join released must not change the next one's.
-            message = list(message)
-        if self.is_plain:
-            return found.function(self.executor, message, ctx)
-        return self._careful(ctx, partial(found.function, self.executor, message, ctx))
+        try:
+            if request is not None:
+                return self._answer(ctx, request, message)
+            found = self.find(message)
+            assert found is not None, f"{self.name!r} has no handler for what it says it takes"
+            if len(sources) > 1:
+                # An attempt that changes the list a join released must not change the next's.
+                message = list(message)
+            if self.is_plain:
+                return found.function(self.executor, message, ctx)
+            return self._careful(ctx, partial(found.function, self.executor, message, ctx))
+        except Exception as exc:  # noqa: BLE001  (a decorator that isn't async: the turn's error)
+            return self._careful(ctx, partial(_raise, exc))
 
     def _outbox_is_full(self, run: Run) -> bool:
-        if len(run.outbox.open) < run.max_in_flight:
+        if len(run.outbox.open) <= run.max_in_flight:
             return False
         run.fail(OutboxLimitError(run.settings.name, run.max_in_flight))
         return True
@@ -118,7 +125,7 @@ class ExecutorCell:
         call = partial(found.function, self.executor, request.data, message, ctx)
         return call() if self.is_plain else self._careful(ctx, call)
 
-    async def _careful(
+    async def _careful(  # noqa: ASYNC910  (a handler that doesn't wait costs no checkpoint)
         self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]
     ) -> None:
         """A turn with something to await around the handler: snapshots, conditions."""
@@ -127,26 +134,31 @@ class ExecutorCell:
         await call()
         run = self.run
         if ctx.sent:
-            ctx.more().chosen = [
-                await choose_targets(run.graph, self.name, message, target)
-                for message, target in ctx.sent
-            ]
+            chosen = ctx.more().chosen = []
+            for message, target in ctx.sent:
+                chosen.append(await choose_targets(run.graph, self.name, message, target))
         if self.rolls_back_by_hooks:
-            ctx.more().snapshot = await self.executor.on_checkpoint_save()
+            ctx.more().snapshot = await self._saved()
 
-    async def _roll_back(self, ctx: TurnContext) -> None:
-        if ctx.attempt > 1:
-            await self.executor.on_checkpoint_restore(self.snapshot)
-        elif self.snapshot is None:
-            self.snapshot = await self.executor.on_checkpoint_save()
+    async def _roll_back(self, ctx: TurnContext) -> None:  # noqa: ASYNC910  (mostly nothing to do)
+        if self.snapshot is None:
+            self.snapshot = await self._saved()
+        elif ctx.attempt > 1:
+            await self.executor.on_checkpoint_restore(deepcopy(self.snapshot))
+
+    async def _saved(self) -> dict[str, Any]:
+        # Hooks like to hand out the very list that the next turn will change.
+        return deepcopy(await self.executor.on_checkpoint_save())
 
     def done(self, value: Any) -> bool:  # noqa: ARG002  (handlers of workflows return nothing)
-        """Commit the turn."""
+        """Commit the turn; nothing of it counts if the run has ended meanwhile."""
+        run = self.run
+        if run.dispatcher.closed:
+            return self.not_done(None)
         ctx, self.ctx = self.ctx, None
         assert ctx is not None
         ctx.is_open = False
         self.mailbox.handled += 1
-        run = self.run
         run.commit(ctx)
         more = self.is_scheduled = bool(self.mailbox.queue) and not run.dispatcher.closed
         return more
@@ -168,6 +180,10 @@ class ExecutorCell:
         """Stay out of the ready queue, marked as scheduled: a timer will put the cell in."""
         self.is_scheduled = True
         return False
+
+
+def _raise(error: Exception) -> Coroutine[Any, Any, Any]:
+    raise error
 
 
 def has_snapshots(executor: Executor) -> bool:

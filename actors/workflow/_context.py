@@ -72,6 +72,11 @@ class TurnContext(WorkflowContext[Any, Any]):
         self.rare: Rare | None = None
         self.is_open = True
 
+    @property
+    def has_returned(self) -> bool:
+        """Whether the handler has; what then still goes on is the asking of conditions."""
+        return self.rare is not None and self.rare.chosen is not None
+
     def more(self) -> Rare:
         """Return what only some turns have, made when it is first needed."""
         if self.rare is None:
@@ -82,13 +87,15 @@ class TurnContext(WorkflowContext[Any, Any]):
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
 
-    async def send_message(self, message: Any, target_id: str | None = None) -> None:
+    async def send_message(  # noqa: ASYNC910  (kept back: there is nothing to wait for)
+        self, message: Any, target_id: str | None = None
+    ) -> None:
         """See `WorkflowContext.send_message`."""
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
         self.sent.append((message, target_id))
 
-    async def yield_output(self, output: Any) -> None:
+    async def yield_output(self, output: Any) -> None:  # noqa: ASYNC910  (waits for slow readers only)
         """See `WorkflowContext.yield_output`."""
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
@@ -96,14 +103,14 @@ class TurnContext(WorkflowContext[Any, Any]):
         run = self.cell.run
         kind = self.cell.designation
         if kind is None:
-            return
+            return  # noqa: ASYNC910  (nobody sees it)
         seq, target = self.delivery.seq, self.delivery.target
         # By position: this is made once per token.
         event = WorkflowEvent(kind, output, True, None, None, target, None, seq, self.attempt)
         if run.emit(event):
             await run.room()
 
-    async def request_info(
+    async def request_info(  # noqa: ASYNC910  (as send_message)
         self, request_data: object, response_type: Any, *, request_id: str | None = None
     ) -> None:
         """See `WorkflowContext.request_info`."""
@@ -113,7 +120,7 @@ class TurnContext(WorkflowContext[Any, Any]):
             request_id, self.delivery.target, request_data, response_type
         )
 
-    async def add_event(self, event: WorkflowEvent) -> None:
+    async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (as yield_output)
         """See `WorkflowContext.add_event`."""
         self._check()
         if event.type in RESERVED:

@@ -34,7 +34,7 @@ class Delivery(NamedTuple):
 
 
 class Effects(NamedTuple):
-    """What a committed turn sent and wrote, kept until its round ends.
+    """What a committed turn sent, yielded and wrote, kept until its round ends.
 
     ``rare`` has the targets of each message, where conditions had to be asked, and what the
     turn wants done then.
@@ -42,6 +42,7 @@ class Effects(NamedTuple):
 
     source: str
     sent: list[tuple[Any, str | None]]
+    outputs: list[Any]
     writes: dict[str, Any] | None
     rare: Rare | None
 

@@ -21,9 +21,17 @@ class RunKwargs:
     for all of them.
     """
 
-    executor_ids: frozenset[str]
+    executor_ids: frozenset[str] = frozenset()
     functions: Kwargs | None = None
     client: Kwargs | None = None
+
+    def replaced(self, functions: Kwargs | None, client: Kwargs | None) -> RunKwargs:
+        """Return these, with what is given anew in its place; {} leaves nothing."""
+        return RunKwargs(
+            self.executor_ids,
+            self.functions if functions is None else functions,
+            self.client if client is None else client,
+        )
 
     def of(self, executor_id: str) -> tuple[Kwargs | None, Kwargs | None]:
         """Return what an executor gets of each, or None."""

@@ -15,18 +15,13 @@ if TYPE_CHECKING:
 
 
 def answers(
-    workflow: str, graph: Graph, requests: Mapping[str, Request], responses: Mapping[str, Any]
+    graph: Graph, requests: Mapping[str, Request], responses: Mapping[str, Any]
 ) -> tuple[Beginning, ...]:
     """Return the deliveries that *responses* amount to, having checked all of them.
 
     Raises:
-        RuntimeError: no request is open.
         ValueError: an id is unknown, or an answer has the wrong type; the request stays open.
     """
-    if not requests:
-        raise RuntimeError(
-            f"workflow {workflow!r} waits for no responses; start a run with a message"
-        )
     return tuple(_answer(graph, requests, name, value) for name, value in responses.items())
 
 

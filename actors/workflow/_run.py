@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 import contextvars
+import math
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -44,11 +45,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from actors._core._feed import Feed
+    from actors._core._supervision import Supervision
     from actors.workflow._carry import Carry
     from actors.workflow._context import TurnContext
     from actors.workflow._deliveries import Request
     from actors.workflow._graph import Graph
-    from actors.workflow._kwargs import RunKwargs
     from actors.workflow._settings import Settings
 
 State = WorkflowRunState
@@ -61,7 +62,6 @@ class Run:
         graph: what is run.
         settings: how.
         carry: the state to go on with, and what to begin with.
-        kwargs: what the caller gave for agents; never stored, never in an event.
         feed: where a listener reads, if somebody listens.
         chance: for the jitter of backoffs.
         on_end: told of this run when nothing of it runs any more.
@@ -74,7 +74,6 @@ class Run:
         settings: Settings,
         carry: Carry,
         *,
-        kwargs: RunKwargs,
         feed: Feed[WorkflowEvent] | None,
         chance: random.Random,
         on_end: Callable[[Run], None],
@@ -99,9 +98,8 @@ class Run:
         self.statuses: list[WorkflowEvent] = []
         self.outputs: dict[str | None, list[Any]] = {}
         self._cells: dict[str, ExecutorCell] = {}
-        self._kwargs = kwargs
         self._chance = chance
-        self._recent: tuple[float, ...] = ()
+        self._recent: dict[str, tuple[float, ...]] = {}
         self._nursery: trio.Nursery | None = None
         self._on_end = on_end
         self._includes_status = include_status_events
@@ -142,7 +140,8 @@ class Run:
         try:
             self._check_input()
             news = News()
-            self.schedule.start(self, news)
+            if self.carry.beginning:
+                self.schedule.start(self, news)
             for target, source, message, request in self.carry.beginning:
                 self.outbox.deliver(target, (source,), message, news, request)
             self.settle(news)
@@ -173,11 +172,13 @@ class Run:
             self._say(State.IDLE_WITH_PENDING_REQUESTS if self.requests else State.IDLE)
             self.carry.update(self)
         self._cells.clear()
+        self.dispatcher.ready.clear()
         self._on_end(self)
         # The error's traceback leads here: kept, it would keep the run alive.
         self.error = None
         # A real error is never hidden by a cancellation.
-        if (raised := error or passing) is not None:
+        # (An error may well be a falsy object.)
+        if (raised := passing if error is None else error) is not None:
             try:
                 raise raised
             finally:
@@ -211,7 +212,7 @@ class Run:
         feed.put(event)
         return feed.is_full
 
-    async def room(self) -> None:
+    async def room(self) -> None:  # noqa: ASYNC910  (a reader that keeps up is not waited for)
         """Wait until the listener has caught up."""
         if self.feed is not None and not self.is_over:
             await self.feed.room()
@@ -230,7 +231,8 @@ class Run:
 
     def _say_leftovers(self) -> None:
         leftovers = self.outbox.leftovers
-        leftovers.add_joins(self.outbox.joins)
+        if not self.requests:  # an answer may yet bring what a join waits for
+            leftovers.add_joins(self.outbox.joins)
         for warning in leftovers.warnings():
             self.emit(WorkflowEvent.warning(warning))
 
@@ -238,8 +240,6 @@ class Run:
 
     def commit(self, ctx: TurnContext) -> None:
         """Apply a turn: all of it, now, or the run fails and none of it counts."""
-        if self.dispatcher.closed:
-            return
         delivery, cell = ctx.delivery, ctx.cell
         seq, executor_id = delivery.seq, delivery.target
         news = News()
@@ -252,8 +252,6 @@ class Run:
             if rare is not None:
                 cell.snapshot = rare.snapshot
                 self._ask(rare.requests, news)
-            if ctx.outputs:
-                self.outputs.setdefault(cell.designation, []).extend(ctx.outputs)
             data = [message for message, _ in ctx.sent] + ctx.outputs or None
             news.events.append(
                 WorkflowEvent(
@@ -268,7 +266,7 @@ class Run:
                     ctx.attempt,
                 )
             )
-            effects = Effects(executor_id, ctx.sent, ctx.writes, rare)
+            effects = Effects(executor_id, ctx.sent, ctx.outputs, ctx.writes, rare)
             self.schedule.committed(self, seq, effects, news)
             self.settle(news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
@@ -281,6 +279,8 @@ class Run:
                 self._tell_status(event)
             else:
                 self.emit(event)
+        if self.error is not None:
+            return
         for delivery in news.deliveries:
             self.cell(delivery.target).push(delivery)
         if not self.outbox.open:
@@ -293,12 +293,18 @@ class Run:
         ctx.cell.push_back(ctx.delivery)
         if error is None or not isinstance(error, Exception):
             return True
-        if not isinstance(error, EdgeConditionError):
+        # A run inside of the handler may fail with such an error, too: that is the handler's.
+        is_condition = ctx.has_returned and isinstance(error, EdgeConditionError)
+        if not is_condition:
             self._tell_failed(ctx, error)
-        if self.dispatcher.closed:
-            self.error = self.error or error
+        if is_condition or self.supervision is None or self._is_ending():
+            self.fail(error)
             return True
-        return self._retry(ctx, error)
+        return self._retry(ctx, self.supervision, error)
+
+    def _is_ending(self) -> bool:
+        """Whether the run is over or its caller cancelled: nothing is tried again."""
+        return self.dispatcher.closed or trio.current_effective_deadline() == -math.inf
 
     def _tell_failed(self, ctx: TurnContext, error: Exception) -> None:
         target = ctx.delivery.target
@@ -328,20 +334,26 @@ class Run:
             )
         )
 
-    def _retry(self, ctx: TurnContext, error: Exception) -> bool:
-        supervision = self.supervision
-        if supervision is None or isinstance(error, EdgeConditionError):
-            self.fail(error)
-            return True
-        now, chance = trio.current_time(), self._chance.random()
+    def _retry(self, ctx: TurnContext, supervision: Supervision, error: Exception) -> bool:
+        budget = ctx.delivery.target if supervision.budget == "child" else ""
         decision = decide(
-            supervision, Restart.PERMANENT, error, self._recent, now=now, chance=chance
+            supervision,
+            Restart.PERMANENT,
+            error,
+            self._recent.get(budget, ()),
+            now=trio.current_time(),
+            chance=self._chance.random(),
         )
         if not isinstance(decision, StartAgain):
             self.fail(error)
             return True
-        self._recent = decision.recent
+        self._recent[budget] = decision.recent
         self.attempts[ctx.delivery.seq] = ctx.attempt
+        try:
+            ctx.cell.renew(self.carry.renewed(self.graph, ctx.delivery.target))
+        except Exception as exc:  # noqa: BLE001  (a factory: the run's error)
+            self.fail(exc)
+            return True
         if not decision.delay:
             return True
         assert self._nursery is not None
@@ -356,7 +368,7 @@ class Run:
         self, executor_id: str
     ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
         """Return what the caller gave for an executor's tools and client."""
-        return self._kwargs.of(executor_id)
+        return self.carry.kwargs.of(executor_id)
 
     # ------------------------------------------------------------------ what follows from a turn
 
@@ -382,13 +394,16 @@ class Run:
                     request.id, request.source, request.data, request.response_type
                 )
             )
-            if not self.requests and self.status is State.IN_PROGRESS:
+            if self.status is State.IN_PROGRESS:
                 self.status = State.IN_PROGRESS_PENDING_REQUESTS
                 news.events.append(WorkflowEvent("status", None, False, self.status))
             self.requests[request.id] = request
 
     def apply(self, effects: Effects, news: News) -> None:
-        """Make the writes of a committed turn visible, and send its messages on."""
+        """Make outputs and writes of a committed turn count, and send its messages on."""
+        if effects.outputs:
+            kind = self.graph.designations.get(effects.source)
+            self.outputs.setdefault(kind, []).extend(effects.outputs)
         if effects.writes:
             self.shared.update(effects.writes)
         if effects.rare is not None:

@@ -37,13 +37,16 @@ class Superstep:
         return own[key] if own and key in own else run.shared.get(key, default)
 
     def start(self, run: Run, news: News) -> None:
-        """Begin a round, if it may."""
+        """Begin a round; or fail the run, if it has had all that it may."""
         if self.number >= self._limit:
-            raise WorkflowConvergenceException(
+            # Not raised: the commit that brought us here is told of, and then the failure.
+            error = WorkflowConvergenceException(
                 f"workflow {run.settings.name!r} was not done after "
                 f"{run.settings.max_iterations} supersteps; is there a loop without an "
                 "end? Otherwise allow more with WorkflowBuilder(max_iterations=…)"
             )
+            run.fail(error)
+            return
         news.events.append(self._event("superstep_started", self.number + 1))
 
     def committed(self, run: Run, seq: int, effects: Effects, news: News) -> None:

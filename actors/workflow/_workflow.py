@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from actors._core._explore import chance
@@ -14,6 +15,7 @@ from actors.workflow._requests import answers
 from actors.workflow._run import Run
 from actors.workflow._run_stream import RunSource, RunStream
 from actors.workflow._sharing import unshareable
+from actors.workflow._waiting import Waiting
 from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
 
@@ -48,8 +50,8 @@ class Workflow:
         self.settings = settings
         self.id = str(uuid.uuid4())
         self._random = random.Random()  # noqa: S311  (jitter, no secret)
-        self._running: set[Run] = set()
-        self._waiting: Carry | None = None
+        self._running: dict[Run, None] = {}
+        self._waiting = Waiting(self.name)
         self._status = WorkflowRunState.IDLE
 
     @property
@@ -69,8 +71,9 @@ class Workflow:
 
     @property
     def status(self) -> WorkflowRunState:
-        """How the latest run stands; IDLE before the first."""
-        return self._status
+        """How the latest of the runs in progress stands, or the last one ended; at first IDLE."""
+        latest = next(reversed(self._running), None)
+        return self._status if latest is None else latest.status
 
     def __repr__(self) -> str:
         return f"<Workflow {self.name}: {', '.join(self.graph.executors)}>"
@@ -122,10 +125,11 @@ class Workflow:
         Args:
             message: what the start executor gets. A `WorkflowMessage` is unwrapped.
             stream: return the events as they happen, instead of the result.
-            responses: answers to open requests of the last run, by request id; goes on with it.
+            responses: answers to open requests of an earlier run, by request id; goes on with it.
             include_status_events: keep ``status`` events in the result's list, too.
-            function_invocation_kwargs: for the tools of agents; for all, or by executor id.
-            client_kwargs: for the chat clients of agents; for all, or by executor id.
+            function_invocation_kwargs: for the tools of agents; for all, or by executor id. A
+                run that goes on keeps those it had, unless others are given.
+            client_kwargs: for the chat clients of agents, likewise.
             checkpoint_id: not there yet.
             checkpoint_storage: not there yet.
 
@@ -134,7 +138,9 @@ class Workflow:
 
         Raises:
             ValueError: neither a message nor responses, or both, or an answer that doesn't fit.
-            WorkflowException: another run is going on with the same executor objects.
+            RuntimeError: there are responses, but no run waits for any.
+            WorkflowException: another run is going on with the same executor objects; or the
+                run that is to be gone on with is already, or can't be told from others.
         """
         if checkpoint_id is not None or checkpoint_storage is not None:
             raise WorkflowException(
@@ -144,22 +150,21 @@ class Workflow:
         if isinstance(message, WorkflowMessage):
             message = message.data
         self._check_sharing()
-        carry = self._begin(message, responses)
-        kwargs = RunKwargs(
-            frozenset(self.graph.executors), function_invocation_kwargs, client_kwargs
-        )
+        kwargs = function_invocation_kwargs, client_kwargs
+        key, carry = self._begin(message, responses, kwargs)
 
         def make_run(feed: Feed[WorkflowEvent] | None) -> Run:
             self._check_sharing()
+            if key is not None:
+                self._waiting.take(key)
             return self._register(
                 Run(
                     self.graph,
                     self.settings,
                     carry,
-                    kwargs=kwargs,
                     feed=feed,
                     chance=chance(self._random),
-                    on_end=self._ended,
+                    on_end=partial(self._ended, key, self._waiting.moment()),
                     include_status_events=include_status_events,
                 )
             )
@@ -172,7 +177,13 @@ class Workflow:
         run: Run = make_run()
         return await run.execute()
 
-    def _begin(self, message: Any, responses: Mapping[str, Any] | None) -> Carry:
+    def _begin(
+        self,
+        message: Any,
+        responses: Mapping[str, Any] | None,
+        kwargs: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
+    ) -> tuple[int | None, Carry]:
+        """Return what to begin with, and which waiting run it goes on with, if any."""
         if message is None and responses is None:
             raise ValueError(
                 f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
@@ -184,26 +195,27 @@ class Workflow:
             )
         if responses is None:
             start = self.graph.start_id
-            return Carry(beginning=((start, f"internal:{start}", message, None),))
-        waiting = self._waiting
-        open_requests = {} if waiting is None else waiting.requests
-        found = answers(self.name, self.graph, open_requests, responses)
-        assert waiting is not None
-        return waiting.answered(found, set(responses))
+            fresh = RunKwargs(frozenset(self.graph.executors), *kwargs)
+            beginning = ((start, f"internal:{start}", message, None),)
+            return None, Carry(kwargs=fresh, beginning=beginning)
+        key, waiting = self._waiting.find(responses)
+        found = answers(self.graph, waiting.requests, responses)
+        return key, waiting.answered(found, waiting.kwargs.replaced(*kwargs))
 
     def _register(self, run: Run) -> Run:
-        self._running.add(run)
-        self._status = run.status
+        self._running[run] = None
         return run
 
-    def _ended(self, run: Run) -> None:
+    def _ended(self, key: int | None, since: int, run: Run) -> None:
         """Take note of a run's end. A run that waits for people can be gone on with."""
-        self._running.discard(run)
+        del self._running[run]
         self._status = run.status
-        if run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
-            self._waiting = run.carry
-        elif run.status is WorkflowRunState.IDLE:
-            self._waiting = None
+        is_waiting = run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+        if key is not None:
+            is_done = is_waiting or run.status is WorkflowRunState.IDLE
+            self._waiting.give_back(key, is_done=is_done)
+        if is_waiting:
+            self._waiting.add(run.carry, since)
 
     def _check_sharing(self) -> None:
         if self._running and (names := unshareable(self.graph)):
@@ -293,6 +305,8 @@ def _refuse_what_is_not_there(settings: Settings) -> None:
         "strict_types=True": settings.strict_types,
         "checkpoint_storage": settings.checkpoint_storage is not None,
         "durability": settings.durability is not None,
+        "a strategy that restarts siblings": settings.supervision is not None
+        and settings.supervision.strategy != "one_for_one",
     }
     if missing := [name for name, is_asked in asked.items() if is_asked]:
         raise WorkflowException(
