@@ -95,7 +95,9 @@ class leaks:  # noqa: N801  (it reads as what it does, like contextlib.suppress)
         self._depth = sys.get_coroutine_origin_tracking_depth()
         sys.set_coroutine_origin_tracking_depth(max(DEPTH, self._depth))
         self._catcher = warnings.catch_warnings(record=True)
-        self._caught = self._catcher.__enter__() or []
+        caught = self._catcher.__enter__()
+        assert caught is not None, "it was asked to record"
+        self._caught = caught
         warnings.simplefilter("always")
         return self
 

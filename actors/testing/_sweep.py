@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 import trio
 from trio.abc import Instrument
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors._core._dispatch import Cell
+
+
+NEVER: Final = sys.maxsize
 
 
 class SwallowedCancelError(AssertionError):
@@ -39,7 +43,7 @@ def cancel_everywhere(
     - nothing may be left behind (see `leaks`);
     - ``check()`` is called, which raises if something is not as it has to be.
 
-    The last run, the one that isn't cancelled, is checked, too. Call this from a plain function:
+    The first run and the last one aren't cancelled, and are checked, too. Call this from a plain function:
     it starts trio itself, with virtual time. An error says at which point it was;
     ``ACTORS_POINT=17 pytest …`` then runs that one only.
 
@@ -64,6 +68,7 @@ def cancel_everywhere(
         if only is not None:
             _cancel_at(int(only), scenario, check, seed, within)
             return 1
+        _cancel_at(NEVER, scenario, check, seed, within)
         at = 0
         while _cancel_at(at, scenario, check, seed, within):
             at += 1
@@ -129,7 +134,7 @@ class _Points(Instrument):
     def describe(self) -> str:
         """Say where the scenario was cancelled."""
         if not self.was_reached:
-            return "this was the run that is not cancelled"
+            return "this was a run that was not cancelled"
         return (
             f"cancelled at point {self._at}, {self._where}; "
             f"to run that one only, set {REPLAY}={self._at}"
