@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from actors._core._errors import OutboxLimitError
 from actors._core._mailbox import Mailbox
@@ -41,6 +41,8 @@ class ExecutorCell:
         "snapshot",
         "state",
     )
+
+    is_exposed: ClassVar[bool] = False
 
     def __init__(self, run: Run, executor: Executor) -> None:
         self.run = run
