@@ -7,14 +7,15 @@ stores.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final, overload
 
 from protocols import _registry
-from protocols._forms import Forms
-from protocols._text import Encoding, parse, spell
+from protocols._text import Encoding, parse, refuse_deep, spell
 from protocols._trouble import Trouble, too_deep
 
 if TYPE_CHECKING:
+    from protocols._converter import TreeConverter
     from protocols._tags import TypeRegistry
 
 T = TypeVar("T")
@@ -29,12 +30,21 @@ class Codec:
     """
 
     def __init__(self, registry: TypeRegistry) -> None:
-        self._forms = Forms(registry)
+        self._registry = registry
+
+    @cached_property
+    def _forms(self) -> TreeConverter:
+        # Importing the vocabulary doesn't load cattrs: only who encodes pays for it.
+        from protocols._converter import TreeConverter
+
+        return TreeConverter(self._registry)
 
     def encode(self, value: object, *, encoding: Encoding = "json") -> bytes:
         """Return the bytes of *value*; see the function `encode`."""
         try:
-            return spell(self._forms.loose.write(value, 0), encoding)
+            tree = self._forms.any.write(value)
+            refuse_deep(tree)
+            return spell(tree, encoding)
         except Trouble as trouble:
             raise trouble.as_error() from trouble.__cause__
         except RecursionError:
@@ -47,7 +57,7 @@ class Codec:
     def decode(self, data: bytes, expect: Any = Any, *, encoding: Encoding = "json") -> Any:
         """Return the value that *data* means; see the function `decode`."""
         try:
-            return self._forms.of(expect).read(parse(data, encoding), 0)
+            return self._forms.hooks_of(expect).read(parse(data, encoding))
         except Trouble as trouble:
             raise trouble.as_error() from trouble.__cause__
         except RecursionError:

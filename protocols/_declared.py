@@ -1,159 +1,30 @@
-"""The forms of values whose type somebody declared: a field of a class, or a reader's wish."""
+"""The hooks of values whose type somebody declared: a field of a class, or a reader's wish.
+
+Types are checked in both directions, so that what can't be read later is refused when it is
+written. Scalars are exact: ``True`` is no int and ``"5"`` is no number. An int in a float
+field is the one thing allowed beside: Python takes it there, and it comes back as the int.
+(cattrs' own hooks would make 5 of ``"5"`` and ``True`` of ``"no"``, and take ``True`` for the
+``Literal[1]``; and they don't look at what they write.)
+"""
 
 from __future__ import annotations
 
 import types
 import typing
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from enum import Enum
-from typing import Any, Literal, NewType
+from typing import TYPE_CHECKING, Any, Final, Literal, NewType, TypeAlias, Union
 
-from protocols._containers import (
-    TAG,
-    Form,
-    read_fixed,
-    read_items,
-    read_mapping,
-    write_fixed,
-    write_items,
-    write_mapping,
-)
+from protocols._hooks import CONTAINERS, Hooks, fixed, items, mapping, optional, untagged
 from protocols._scalars import text
-from protocols._trouble import Trouble, short
+from protocols._trouble import TAG, Trouble, short
+
+if TYPE_CHECKING:
+    from protocols._converter import TreeConverter
 
 
-class CheckedForm:
-    """The form of a value that must be of one of several types, and is written with its own."""
-
-    def __init__(self, form: Form, hints: tuple[Any, ...]) -> None:
-        self._form = form
-        self._hints = hints
-        # For almost every value the answer is in this set.
-        self._exact = {hint for hint in hints if isinstance(hint, type)}
-
-    def write(self, value: Any, depth: int) -> Any:
-        """Return the tree of *value*."""
-        if type(value) not in self._exact:
-            self._check(value)
-        return self._form.write(value, depth)
-
-    def read(self, tree: Any, depth: int) -> Any:
-        """Return the value of *tree*."""
-        value = self._form.read(tree, depth)
-        if type(value) not in self._exact:
-            self._check(value)
-        return value
-
-    def _check(self, value: Any) -> None:
-        if not any(_belongs(value, hint) for hint in self._hints):
-            wanted = " or ".join(getattr(hint, "__name__", str(hint)) for hint in self._hints)
-            tagless = f", perhaps without its {TAG}" if isinstance(value, dict) else ""
-            raise Trouble(
-                f"expected {wanted}, got {short(value)}, a {type(value).__name__}{tagless}"
-            )
-
-
-class TextForm(CheckedForm):
-    """The form of a str; by far the most frequent one, so it takes a short cut."""
-
-    def __init__(self, form: Form) -> None:
-        super().__init__(form, (str,))
-
-    def write(self, value: Any, depth: int) -> Any:
-        """Return the tree of *value*."""
-        return text(value) if type(value) is str else super().write(value, depth)
-
-    def read(self, tree: Any, depth: int) -> Any:
-        """Return the value of *tree*."""
-        return tree if type(tree) is str else super().read(tree, depth)
-
-
-class OptionalForm:
-    """The form of a value that may be None."""
-
-    def __init__(self, form: Form) -> None:
-        self._form = form
-
-    def write(self, value: Any, depth: int) -> Any:
-        """Return the tree of *value*."""
-        return None if value is None else self._form.write(value, depth)
-
-    def read(self, tree: Any, depth: int) -> Any:
-        """Return the value of *tree*."""
-        return None if tree is None else self._form.read(tree, depth)
-
-
-class _ContainerForm(ABC):
-    """A declared container: untagged if it is exactly of that type."""
-
-    def __init__(self, loose: Form, cls: Any) -> None:
-        self._cls = cls
-        # A FrozenList where a tuple is declared, say, comes with its tag.
-        self._otherwise = CheckedForm(loose, (cls,))
-
-    def write(self, value: Any, depth: int) -> Any:
-        """Return the tree of *value*."""
-        if type(value) is self._cls:
-            return self._write_plain(value, depth)
-        return self._otherwise.write(value, depth)
-
-    def read(self, tree: Any, depth: int) -> Any:
-        """Return the value of *tree*."""
-        if type(tree) is list or (type(tree) is dict and TAG not in tree):
-            return self._read_plain(tree, depth)
-        return self._otherwise.read(tree, depth)
-
-    @abstractmethod
-    def _write_plain(self, value: Any, depth: int) -> Any: ...
-
-    @abstractmethod
-    def _read_plain(self, tree: Any, depth: int) -> Any: ...
-
-
-class SequenceForm(_ContainerForm):
-    """The form of a declared sequence or set with items of one type."""
-
-    def __init__(self, loose: Form, cls: Any, element: Form) -> None:
-        super().__init__(loose, cls)
-        self._element = element
-
-    def _write_plain(self, value: Any, depth: int) -> Any:
-        return write_items(value, self._element, depth)
-
-    def _read_plain(self, tree: Any, depth: int) -> Any:
-        return read_items(tree, self._element, depth, self._cls)
-
-
-class FixedForm(_ContainerForm):
-    """The form of a declared tuple with a type for each item."""
-
-    def __init__(self, loose: Form, elements: tuple[Form, ...]) -> None:
-        super().__init__(loose, tuple)
-        self._elements = elements
-
-    def _write_plain(self, value: Any, depth: int) -> Any:
-        return write_fixed(value, self._elements, depth)
-
-    def _read_plain(self, tree: Any, depth: int) -> Any:
-        return read_fixed(tree, self._elements, depth)
-
-
-class MappingForm(_ContainerForm):
-    """The form of a declared dict."""
-
-    def __init__(self, loose: Form, cls: Any, key: Form, value: Form) -> None:
-        super().__init__(loose, cls)
-        self._key, self._value = key, value
-
-    def _write_plain(self, value: Any, depth: int) -> Any:
-        return write_mapping(value, self._key, self._value, depth)
-
-    def _read_plain(self, tree: Any, depth: int) -> Any:
-        return self._cls(read_mapping(tree, self._key, self._value, depth))
-
-
-def stripped(hint: Any) -> Any:
-    """Take off what says nothing about the value: Annotated, NewType, aliases, type parameters."""
+def normalised(hint: Any) -> Any:
+    """Take off what says nothing about the value: Annotated, NewType, aliases."""
     while True:
         if isinstance(hint, NewType):
             hint = hint.__supertype__
@@ -165,12 +36,76 @@ def stripped(hint: Any) -> Any:
             return types.NoneType if hint is None else hint
 
 
-def says_nothing(hint: Any) -> bool:
+def _origin(hint: Any) -> Any:
+    return typing.get_origin(hint) or hint
+
+
+def _checked(form: Hooks, hints: tuple[Any, ...]) -> Hooks:
+    """Return hooks of values that must be of one of several types, and have their own tags."""
+    # For almost every value the answer is in this set.
+    exact = {hint for hint in hints if isinstance(hint, type)}
+    write_any, read_any = form
+
+    def check(value: Any) -> None:
+        if not any(_belongs(value, hint) for hint in hints):
+            wanted = " or ".join(getattr(hint, "__name__", str(hint)) for hint in hints)
+            tagless = f", perhaps without its {TAG}" if isinstance(value, dict) else ""
+            raise Trouble(
+                f"expected {wanted}, got {short(value)}, a {type(value).__name__}{tagless}"
+            )
+
+    def write(value: Any) -> Any:
+        if type(value) not in exact:
+            check(value)
+        return write_any(value)
+
+    def read(tree: Any, _: Any = None) -> Any:
+        value = read_any(tree)
+        if type(value) not in exact:
+            check(value)
+        return value
+
+    return Hooks(write, read)
+
+
+def _of_text(converter: TreeConverter, hint: Any) -> Hooks:
+    # By far the most frequent one, so it takes a short cut.
+    write_other, read_other = _checked(converter.loose.any, (hint,))
+
+    return Hooks(
+        lambda value: text(value) if type(value) is str else write_other(value),
+        lambda tree, _=None: tree if type(tree) is str else read_other(tree),
+    )
+
+
+def _of_union(converter: TreeConverter, hint: Any) -> Hooks:
+    members = typing.get_args(hint)
+    others = tuple(one for one in members if one is not types.NoneType)
+    if len(others) == 1:
+        return optional(converter.hooks_of(others[0]))
+    return _checked(converter.any, members)
+
+
+def _of_container(converter: TreeConverter, hint: Any) -> Hooks:
+    cls, args = _origin(hint), typing.get_args(hint)
+    inside = converter.inside(cls)
+    members = [inside.hooks_of(one) for one in args if one is not Ellipsis]
+    if issubclass(cls, dict):
+        key, value = members or (inside.any, inside.any)
+        body = mapping(cls, key, value)
+    elif cls is tuple and members and args[-1] is not Ellipsis:
+        body = fixed(members)
+    else:
+        body = items(cls, members[0] if members else inside.any)
+    # A FrozenList where a tuple is declared, say, comes with its tag.
+    return untagged(cls, body, _checked(converter.loose.any, (cls,)))
+
+
+def _says_nothing(hint: Any) -> bool:
     """Tell whether no value could be refused for *hint*."""
-    hint = stripped(hint)
-    if typing.get_origin(hint) is Literal:
+    origin = _origin(hint)
+    if origin is Literal or _is_union(hint):
         return False
-    origin = typing.get_origin(hint) or hint
     if origin is object or not isinstance(origin, type):
         return True
     try:
@@ -180,18 +115,32 @@ def says_nothing(hint: Any) -> bool:
     return False
 
 
+def _is_union(hint: Any) -> bool:
+    return _origin(hint) in {Union, types.UnionType}
+
+
+Factory: TypeAlias = Callable[["TreeConverter", Any], Hooks]
+
+# cattrs asks the last one first.
+FACTORIES: Final[tuple[tuple[Callable[[Any], bool], Factory], ...]] = (
+    (lambda _: True, lambda converter, hint: _checked(converter.any, (hint,))),
+    (_says_nothing, lambda converter, _: converter.any),
+    (_is_union, _of_union),
+    (lambda hint: _origin(hint) in CONTAINERS.values(), _of_container),
+    (lambda hint: hint is str, _of_text),
+)
+
+
 def _belongs(value: Any, hint: Any) -> bool:
     """Tell whether *value* is what *hint* says, at its surface."""
-    hint = stripped(hint)
-    if says_nothing(hint):
-        return True
-    if typing.get_origin(hint) is Literal:
+    hint = normalised(hint)
+    origin = _origin(hint)
+    if origin is Literal:
         options = typing.get_args(hint)
         return any(type(value) is type(one) and value == one for one in options)
-    origin = typing.get_origin(hint) or hint
     if origin in {bool, int, float, str, bytes}:
         return _is_exactly(value, origin)
-    return isinstance(value, origin)
+    return _says_nothing(hint) or isinstance(value, origin)
 
 
 def _is_exactly(value: Any, cls: type) -> bool:

@@ -1,144 +1,165 @@
-"""The forms of values of registered classes."""
+"""The hooks of registered classes: an object with the tag and a key for each field.
+
+cattrs generates the functions that take values apart and read their fields.
+"""
 
 from __future__ import annotations
 
+import typing
 from enum import Flag
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
+from cattrs import ForbiddenExtraKeysError
+from cattrs.gen import (
+    make_dict_structure_fn_from_attrs,
+    make_dict_unstructure_fn_from_attrs,
+    override,
+)
 
-from protocols._containers import TAG, Form, write_mapping
-from protocols._shapes import REQUIRED, Shape, shape_of
-from protocols._trouble import MAX_DEPTH, Trouble, clipped, short, too_deep
+from protocols._fields import COMPUTED, Field, build, fields_of, is_open
+from protocols._frozen import EMPTY_DICT, FrozenDict
+from protocols._hooks import Hooks, mapping
+from protocols._trouble import TAG, Trouble, clipped, noted, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from protocols._converter import TreeConverter
     from protocols._tags import Registration
 
-_EMPTY: Final = object()
 
+def enum_hooks(registration: Registration) -> Hooks:
+    """Return the hooks of an enum: by name, since values may be anything."""
+    tag, cls = registration.tag, registration.cls
+    # Several flags together have no name, but always an int.
+    key, kind = ("flags", int) if issubclass(cls, Flag) else ("name", str)
 
-class EnumForm:
-    """The form of the members of an enum: by name, since values may be anything."""
-
-    def __init__(self, registration: Registration) -> None:
-        self._tag = registration.tag
-        self._cls: Any = registration.cls
-        # Several flags together have no name, but always an int.
-        self._key = "flags" if issubclass(registration.cls, Flag) else "name"
-
-    def write(self, value: Any, depth: int) -> Any:
-        """Return the tree of a member."""
-        if depth >= MAX_DEPTH:
-            raise too_deep()
-        return {TAG: self._tag, self._key: value.value if self._key == "flags" else value.name}
-
-    def read(self, tree: Any, _depth: int) -> Any:
-        """Return the member of *tree*."""
-        if tree.keys() != {TAG, self._key}:
-            raise Trouble(f"a {self._tag} has the keys {TAG} and {self._key}")
-        named = tree[self._key]
+    def read(tree: Any, _: Any = None) -> Any:
+        if tree.keys() != {TAG, key}:
+            raise Trouble(f"a {tag} has the keys {TAG} and {key}")
+        named = tree[key]
         try:
-            if self._key == "flags" and type(named) is int:
-                return self._cls(named)
-            if self._key == "name" and type(named) is str:
-                return self._cls[named]
+            if type(named) is kind:
+                return cls(named) if kind is int else cls[named]  # type: ignore[index] # an Enum
         except (KeyError, ValueError):
             pass
-        raise Trouble(f"{self._tag} has no member {short(named)}").at_key(self._key)
+        raise Trouble(f"{tag} has no member {short(named)}").at_key(key)
+
+    return Hooks(lambda one: {TAG: tag, key: one.value if kind is int else one.name}, read)
 
 
-@attrs.frozen
-class _FormOfPart:
-    name: str
-    key: str
-    default: Any
-    form: Form
-
-
-class ObjectForm:
-    """The form of the values of a registered class: an object with a key for each field.
+def object_hooks(registration: Registration, converter: TreeConverter) -> Hooks:
+    """Return the hooks of any other class.
 
     Args:
         registration: the class.
-        form_of: gives the form of a field, by its annotation.
-        anything: the form of further fields, where there may be some.
+        converter: has the hooks of its fields.
     """
+    # A twin of the class, so that cattrs takes all kinds of classes for attrs classes. The hooks
+    # stand in annotations: by name, none can be given for a field called `cl` or `converter`.
+    found = fields_of(registration)
+    twin = attrs.make_class(
+        "Fields", {one.name: _twin_field(one, converter) for one in found}, init=False
+    )
+    fields = list(attrs.fields(twin))
+    take_apart = make_dict_unstructure_fn_from_attrs(
+        fields, dict, converter, _cattrs_use_linecache=False
+    )
+    read_fields = make_dict_structure_fn_from_attrs(
+        fields, dict, converter, _cattrs_use_linecache=False
+    )
+    writes = _writer(registration, take_apart)
+    reads = _reader(registration, read_fields)
+    if not is_open(registration.cls):
+        return Hooks(writes, reads)
+    keys = {TAG, *(one.key for one in found)}
+    further = mapping(dict, converter.loose.any, converter.loose.any)
 
-    def __init__(
-        self, registration: Registration, form_of: Callable[[Any], Form], anything: Form
-    ) -> None:
-        self._anything = anything
-        self._tag = registration.tag
-        self._prepare = registration.prepare
-        self._shape: Shape = shape_of(registration)
-        self._parts = [
-            _FormOfPart(part.name, part.key, part.default, form_of(part.hint))
-            for part in self._shape.parts
-        ]
-        self._by_key = {part.key: part.form for part in self._parts}
-        self._required = {part.key for part in self._shape.parts if part.default is REQUIRED}
-
-    def write(self, value: Any, depth: int) -> Any:
-        """Return the object of *value*, without the fields that are empty by default."""
-        if depth >= MAX_DEPTH:
-            raise too_deep()
-        if self._prepare is not None:
-            value = self._prepare(value)
-        tree: dict[str, Any] = {TAG: self._tag}
-        for part in self._parts:
-            try:
-                item = getattr(value, part.name, _EMPTY)
-                # Defaults that say "nothing" needn't be said; others might change one day.
-                if item is part.default and (item is None or item == {}):
-                    continue
-                tree[part.key] = self._written(part, item, depth + 1)
-            except Trouble as trouble:
-                trouble.at_key(part.key)
-                raise
-        if self._shape.open and value.model_extra:
-            tree |= self._further(value.model_extra, depth)
-        return tree
-
-    @staticmethod
-    def _written(part: _FormOfPart, item: Any, depth: int) -> Any:
-        if item is _EMPTY:
-            raise Trouble("the value was made without its constructor and lacks this field")
-        return part.form.write(item, depth)
-
-    def _further(self, extra: dict[str, Any], depth: int) -> Any:
-        if TAG in extra:
+    def write(value: Any) -> Any:
+        if TAG in value.model_extra:
             raise Trouble(f"the codec needs the key {TAG} for itself").at_key(TAG)
-        return write_mapping(extra, self._anything, self._anything, depth)
+        return writes(value) | further.write(value.model_extra)
 
-    def read(self, tree: Any, depth: int) -> Any:
-        """Return what the class makes of the fields in *tree*."""
-        values = {}
-        for key, item in tree.items():
-            if key == TAG:
-                continue
-            try:
-                values[key] = self._form_of_key(key).read(item, depth + 1)
-            except Trouble as trouble:
-                trouble.at_key(key)
-                raise
-        for key in self._required:
-            if key not in values:
-                raise Trouble(f"a {self._tag} needs this key, which is missing").at_key(key)
-        return self._built(values)
+    def read(tree: Any, _: Any = None) -> Any:
+        extra = further.read({key: tree.pop(key) for key in tree.keys() - keys})
+        return reads(tree, None, extra)
 
-    def _form_of_key(self, key: Any) -> Form:
-        form = self._by_key.get(key)
-        if form is None and self._shape.open and type(key) is str:
-            return self._anything
-        if form is None:
-            raise Trouble(f"a {self._tag} has no such key")
-        return form
+    return Hooks(write, read)
 
-    def _built(self, values: Mapping[str, Any]) -> Any:
+
+def _twin_field(one: Field, converter: TreeConverter) -> Any:
+    # Defaults that say "nothing" needn't be said; others might change one day. Those equal
+    # nothing here, for cattrs to keep the order: it writes last what it might leave out.
+    default = one.default
+    is_empty = typing.get_origin(one.hint) is FrozenDict and default == {}
+    if not (default is None or default is attrs.NOTHING or is_empty):
+        default = COMPUTED
+    hooks = _at_key(one.key, converter.hooks_of(one.hint))
+    how = override(struct_hook=hooks.read, unstruct_hook=hooks.write, omit_if_default=True)
+    kind: Any = Annotated[Any, how]
+    return attrs.field(default=default, alias=one.key, type=kind, kw_only=True)
+
+
+def _at_key(key: str, hooks: Hooks) -> Hooks:
+    """Return the hooks of a field, which say where they failed.
+
+    cattrs does that for reading, but not for writing; and it goes on after the first error, so
+    that a megabyte of nonsense would cost a gigabyte of errors.
+    """
+    write_inner, read_inner = hooks
+
+    def write(value: Any) -> Any:
         try:
-            return self._shape.build(values)
+            return write_inner(value)
+        except (Trouble, RecursionError) as exc:
+            raise noted(exc, key) from exc.__cause__
+
+    def read(tree: Any, _: Any = None) -> Any:
+        try:
+            return read_inner(tree)
+        except (Trouble, RecursionError) as exc:
+            raise noted(exc, key) from exc.__cause__
+
+    return Hooks(write, read)
+
+
+def _writer(
+    registration: Registration, take_apart: Callable[[Any], dict[str, Any]]
+) -> Callable[[Any], dict[str, Any]]:
+    tag, prepare = registration.tag, registration.prepare
+
+    def write(value: Any) -> dict[str, Any]:
+        if prepare is not None:
+            value = prepare(value)
+        try:
+            return {TAG: tag, **take_apart(value)}
+        except AttributeError as exc:
+            reason = "the value was made without its constructor and lacks this field"
+            raise Trouble(reason).at_key(exc.name) from exc
+
+    return write
+
+
+def _reader(
+    registration: Registration, read_fields: Callable[[Any, Any], dict[str, Any]]
+) -> Callable[..., Any]:
+    tag, cls = registration.tag, registration.cls
+
+    def read(tree: dict[str, Any], _: Any = None, further: Any = EMPTY_DICT) -> Any:
+        del tree[TAG]
+        try:
+            values = read_fields(tree, dict)
+        except KeyError as exc:
+            reason = f"a {tag} needs this key, which is missing"
+            raise Trouble(reason).at_key(exc.args[0]) from None
+        except ForbiddenExtraKeysError as exc:
+            extra = min(exc.extra_fields, key=repr)
+            raise Trouble(f"a {tag} has no such key").at_key(extra) from None
+        try:
+            return build(cls, {**values, **further})
         except Exception as exc:
             # A converter or validator of the class, which may raise anything to refuse.
-            raise Trouble(f"{self._tag} refuses these fields: {clipped(str(exc))}") from exc
+            raise Trouble(f"{tag} refuses these fields: {clipped(str(exc))}") from exc
+
+    return read

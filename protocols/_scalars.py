@@ -1,53 +1,50 @@
 """Single values that JSON and msgpack don't know, as text that reads back to the same value.
 
 Each text is canonical: whatever is parsed must print to the very text it came from. So none
-of the parsers' leniencies (blanks, underscores, other digits, short forms) gets in.
+of the parsers' leniencies (blanks, underscores, other digits, short forms) gets in. (cattrs'
+own hooks for these classes are lenient, and lose the fold of a moment.)
 """
 
 from __future__ import annotations
 
 import binascii
+import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-import attrs
-
+from protocols._hooks import Hooks, tagged
 from protocols._trouble import Trouble, kind_of, short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 INT_RANGE: Final = range(-(2**63), 2**64)
 
 
-@attrs.frozen
-class ScalarKind:
-    """How values of one class are written in text.
+def tag_of(cls: type) -> str:
+    """Return the tag of one of these classes."""
+    return cls.__name__.lower()
 
-    Args:
-        tag: the name of the kind in the data.
-        cls: the class, exactly.
-        to_text: print a value.
-        parse: read a value; may be lenient, since the result is printed again and compared.
-    """
 
-    tag: str
-    cls: type
-    to_text: Callable[[Any], str]
-    parse: Callable[[str], Any]
+def _canonical(cls: type, to_text: Callable[[Any], str], parse: Callable[[str], Any]) -> Hooks:
+    """Return the hooks of a class; *parse* may be lenient, as its result is printed again."""
+    tag = tag_of(cls)
 
-    def read(self, body: object) -> object:
-        """Return the value that *body* means."""
+    def read(body: Any, _: Any = None) -> Any:
         if type(body) is not str:
-            raise Trouble(f"{self.tag} is written as a string, not as {kind_of(body)}")
+            raise Trouble(f"{tag} is written as a string, not as {kind_of(body)}")
         try:
-            value = self.parse(body)
-            if self.to_text(value) == body:
+            value = parse(body)
+            if to_text(value) == body:
                 return value
         except (ValueError, ArithmeticError):
             pass
-        raise Trouble(f"{short(body)} isn't a well-formed {self.tag}")
+        raise Trouble(f"{short(body)} isn't a well-formed {tag}")
+
+    return tagged(tag, Hooks(to_text, read))
 
 
 def _int_from_hex(text: str) -> int:
@@ -71,13 +68,8 @@ def _print_moment(value: datetime | time) -> str:
     return value.isoformat() + (_FOLD if value.fold else "")
 
 
-def _parse_datetime(text: str) -> datetime:
-    moment = datetime.fromisoformat(text.removesuffix(_FOLD))
-    return moment.replace(fold=1) if text.endswith(_FOLD) else moment
-
-
-def _parse_time(text: str) -> time:
-    moment = time.fromisoformat(text.removesuffix(_FOLD))
+def _parse_moment(cls: type[datetime | time], text: str) -> datetime | time:
+    moment = cls.fromisoformat(text.removesuffix(_FOLD))
     return moment.replace(fold=1) if text.endswith(_FOLD) else moment
 
 
@@ -87,26 +79,8 @@ def _print_decimal(value: Decimal) -> str:
     return str(value)
 
 
-_MICROSECOND: Final = timedelta(microseconds=1)
-
-SCALAR_KINDS: Final = (
-    ScalarKind("int", int, hex, _int_from_hex),
-    ScalarKind("datetime", datetime, _print_moment, _parse_datetime),
-    ScalarKind("date", date, date.isoformat, date.fromisoformat),
-    ScalarKind("time", time, _print_moment, _parse_time),
-    ScalarKind(
-        "timedelta",
-        timedelta,
-        lambda value: f"{value // _MICROSECOND}us",
-        lambda text: timedelta(microseconds=int(text.removesuffix("us"))),
-    ),
-    ScalarKind("uuid", UUID, str, UUID),
-    ScalarKind("decimal", Decimal, _print_decimal, Decimal),
-)
-
-
-def read_bytes(body: object) -> bytes:
-    """Return the bytes of *body*: themselves from msgpack, in base64 from JSON."""
+def _read_bytes(body: Any, _: Any = None) -> bytes:
+    # msgpack knows bytes; JSON has them in base64.
     if type(body) is bytes:
         return body
     if type(body) is not str:
@@ -117,6 +91,44 @@ def read_bytes(body: object) -> bytes:
         raise Trouble(f"{short(body)} isn't base64") from None
     if b64encode(value).decode() != body:
         raise Trouble(f"{short(body)} isn't base64 in its canonical form")
+    return value
+
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+SCALARS: Final[Mapping[type, Hooks]] = {
+    bytes: tagged("bytes", Hooks(lambda value: value, _read_bytes)),
+    int: _canonical(int, hex, _int_from_hex),
+    datetime: _canonical(datetime, _print_moment, lambda text: _parse_moment(datetime, text)),
+    date: _canonical(date, date.isoformat, date.fromisoformat),
+    time: _canonical(time, _print_moment, lambda text: _parse_moment(time, text)),
+    timedelta: _canonical(
+        timedelta,
+        lambda value: f"{value // _MICROSECOND}us",
+        lambda text: timedelta(microseconds=int(text.removesuffix("us"))),
+    ),
+    UUID: _canonical(UUID, str, UUID),
+    Decimal: _canonical(Decimal, _print_decimal, Decimal),
+}
+"""The hooks of the classes that are written with a tag; of int, those of 64 bits aren't."""
+
+
+def write_int(value: int) -> Any:
+    """Return the number, or a tagged text if it doesn't fit into 64 bits."""
+    return value if value in INT_RANGE else SCALARS[int].write(value)
+
+
+def read_int(tree: int) -> int:
+    """Return the number if it could have been written so."""
+    if tree not in INT_RANGE:
+        raise Trouble("an integer of more than 64 bits is written as a tagged hexadecimal")
+    return tree
+
+
+def finite(value: float) -> float:
+    """Return the number if it is finite."""
+    if not math.isfinite(value):
+        raise Trouble(f"{value} is no finite number")
     return value
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ClassT = TypeVar("_ClassT", bound=type)
 
-# Kinds that the codec knows by itself; see _codec.py and _scalars.py.
+# Kinds that the codec knows by itself; see _hooks.py and _scalars.py.
 BUILTIN_TAGS: Final = frozenset({
     "bytes", "date", "datetime", "decimal", "dict", "frozen_dict", "frozen_list", "frozenset",
     "int", "list", "log", "set", "time", "timedelta", "tuple", "type", "uuid",

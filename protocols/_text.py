@@ -7,13 +7,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-import attrs
 import msgspec
 
-from protocols._trouble import MAX_DEPTH, Trouble, short, too_deep
+from protocols._trouble import MAX_DEPTH, Trouble, Twice, short, too_deep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 Encoding: TypeAlias = Literal["json", "msgpack"]
 
@@ -43,13 +42,11 @@ def parse(data: bytes, encoding: Encoding) -> Any:
 
 
 def _parse_json(data: bytes) -> Any:
-    _refuse_deep(data)
+    _refuse_deep_json(data)
     tree = _from_json(data)
     # What we have written ourselves comes out the same, and that is quickly seen. Otherwise
     # somebody else wrote it, perhaps with two values for one key.
-    if _to_json(tree) != data:
-        _refuse_duplicates(data)
-    return tree
+    return tree if _to_json(tree) == data else _marked_duplicates(data, tree)
 
 
 def _parse_msgpack(data: bytes) -> Any:
@@ -57,50 +54,25 @@ def _parse_msgpack(data: bytes) -> Any:
     # Only programs write msgpack, so there is one right form; a duplicate key isn't it.
     if _to_msgpack(tree) != data:
         raise Trouble("not msgpack in its canonical form; perhaps a key is there twice")
+    refuse_deep(tree)
     return tree
 
 
-@attrs.frozen(eq=False)
-class _Twice:
-    """Stands in a parsed tree for an object that holds *key* twice."""
-
-    key: str
-
-
-def _refuse_duplicates(data: bytes) -> None:
-    found: list[_Twice] = []
+def _marked_duplicates(data: bytes, tree: Any) -> Any:
+    """Return the tree; if an object has a key twice, one with a mark that no hook reads there."""
+    found: list[Twice] = []
 
     def look(pairs: Sequence[tuple[str, Any]]) -> Any:
         held = dict(pairs)
         if len(held) == len(pairs):
             return held
         counts = Counter(name for name, _ in pairs)
-        found.append(_Twice(counts.most_common(1)[0][0]))
+        found.append(Twice(counts.most_common(1)[0][0]))
         return found[-1]
 
-    # Integers may be too long for Python's parser; here they don't matter.
-    tree = json.loads(data, object_pairs_hook=look, parse_int=len)
-    if found:
-        # The last one: an earlier one may have been inside of it, and is gone.
-        trouble = Trouble(f"the key {short(found[-1].key)} is there twice in one object")
-        _note_place(tree, found[-1], trouble)
-        raise trouble
-
-
-def _note_place(tree: Any, wanted: object, trouble: Trouble) -> bool:
-    """Add the steps that lead to *wanted* to the trouble; say whether it is in this tree."""
-    if tree is wanted:
-        return True
-    items: Iterable[tuple[Any, Any]] = ()
-    if isinstance(tree, dict):
-        items = tree.items()
-    elif isinstance(tree, list):
-        items = enumerate(tree)
-    for key, item in items:
-        if _note_place(item, wanted, trouble):
-            trouble.at_key(key)
-            return True
-    return False
+    # Integers may be too long for Python's parser; where one counts, this tree isn't used.
+    marked = json.loads(data, object_pairs_hook=look, parse_int=len)
+    return marked if found else tree
 
 
 # The unrolled form of a string with escapes; it can't backtrack.
@@ -109,7 +81,7 @@ _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 
 
-def _refuse_deep(data: bytes) -> None:
+def _refuse_deep_json(data: bytes) -> None:
     """Refuse a depth bomb before any recursion starts, in time linear in its size."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return
@@ -118,3 +90,14 @@ def _refuse_deep(data: bytes) -> None:
         depth += 1 if bracket == ord("[") else -1
         if depth > MAX_DEPTH:
             raise too_deep()
+
+
+def refuse_deep(tree: Any) -> None:
+    """Refuse a tree with too many brackets around something, level by level."""
+    level = [tree]
+    for _ in range(MAX_DEPTH + 1):
+        nested = [one for one in level if type(one) is list or type(one) is dict]
+        if not nested:
+            return
+        level = [item for one in nested for item in (one.values() if type(one) is dict else one)]
+    raise too_deep()

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import attrs
+
 from protocols._errors import CodecError
+
+TAG: Final = "$type"
 
 # Brackets that may be open at once, in either encoding. It keeps the recursion of every
 # reader, ours and our peers', far from Python's limit.
@@ -27,19 +31,19 @@ class Trouble(Exception):
         self.steps: list[str] = []
 
     def at_key(self, key: object) -> Trouble:
-        """Note that the trouble is below *key* of an object or mapping."""
+        """Note that the trouble is below *key* of an object, or an index of an array."""
         is_plain = isinstance(key, str) and len(key) <= _SHORT and key.isidentifier()
         self.steps.append(f".{key}" if is_plain else f"[{short(key)}]")
         return self
 
-    def at_index(self, index: int) -> Trouble:
-        """Note that the trouble is below the item *index* of a sequence."""
-        self.steps.append(f"[{index}]")
-        return self
-
     def as_error(self) -> CodecError:
-        """Return the error for the caller, with the whole path."""
-        return self.error(self.reason, "$" + "".join(reversed(self.steps)))
+        """Return the error for the caller, with the path; that of a loop has no end."""
+        return self.error(self.reason, "$" + "".join(reversed(self.steps[-MAX_DEPTH:])))
+
+
+def noted(exc: Trouble | RecursionError, key: object) -> Trouble:
+    """Return the trouble that was met below *key*."""
+    return (exc if isinstance(exc, Trouble) else too_deep()).at_key(key)
 
 
 def short(value: object) -> str:
@@ -61,8 +65,17 @@ def too_deep() -> Trouble:
     return Trouble(f"nested deeper than {MAX_DEPTH} levels")
 
 
+@attrs.frozen(eq=False)
+class Twice:
+    """Stands in a parsed tree for an object that holds *key* twice; nothing reads it."""
+
+    key: str
+
+
 def kind_of(tree: Any) -> str:
     """Name a piece of decoded data in the words of JSON."""
+    if type(tree) is Twice:
+        return f"an object in which the key {short(tree.key)} is there twice"
     names: dict[type, str] = {
         dict: "an object", list: "an array", str: "a string", bool: "a boolean",
         int: "an integer", float: "a number", type(None): "null",

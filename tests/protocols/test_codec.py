@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import enum
 import json
+import subprocess
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ from protocols._events import (
     WorkflowMessage,
     WorkflowRunState,
 )
-from protocols._frozen import FrozenDict, FrozenList
+from protocols._frozen import EMPTY_DICT, FrozenDict, FrozenList
 from protocols._log import Log
 from protocols._message import Message
 from protocols._responses import (
@@ -40,8 +41,10 @@ from protocols._responses import (
     ChatResponse,
     ChatResponseUpdate,
 )
-from protocols._tags import TypeRegistry, default_tag, register_type
+from protocols._tags import TypeRegistry, default_registry, default_tag, register_type
 from protocols._text import Encoding
+from protocols._trouble import Trouble
+from protocols._type_names import find_type, name_type
 
 T = TypeVar("T")
 BOTH: tuple[Encoding, ...] = ("json", "msgpack")
@@ -977,3 +980,86 @@ def test_a_generic_class_and_a_mapping_travel() -> None:
 
     for box in (Box[Any]([1]), Box[Any]((1,), {"a": 1})):
         assert same(codec.decode(codec.encode(box)), box)
+
+
+# ---------------------------------------------------------------------- what cattrs would do
+
+
+@register_type
+@attrs.frozen
+class Awkward:
+    """Its fields are called as the parameters of the functions that write and read them."""
+
+    cl: int | None = None
+    converter: str = "c"
+    attrs: list[int] = attrs.field(factory=list)
+    o: Any = None
+    empty: FrozenDict[str, int] = EMPTY_DICT
+
+
+def test_fields_may_have_any_name_and_keep_their_order() -> None:
+    value = Awkward(1, "x", [2], {"a": 3}, FrozenDict(b=4))
+
+    assert same(roundtrip(value), value)
+    assert list(json.loads(encode(value))) == [
+        "$type", "cl", "converter", "attrs", "o", "empty",
+    ]  # fmt: skip
+
+
+def test_equal_values_are_spelled_alike() -> None:
+    assert encode(Awkward(empty=FrozenDict({}))) == encode(Awkward())
+    assert json.loads(encode(Awkward())) == {"$type": "awkward", "converter": "c", "attrs": []}
+
+
+def test_reading_stops_at_the_first_error() -> None:
+    """So that nonsense costs no more memory than sense."""
+    bad = b'{"$type":"strict","listed":[' + b",".join([b'"x"'] * 1000) + b'],"n":"5"}'
+
+    with pytest.raises(CodecError, match="expected int") as caught:
+        decode(bad)
+
+    assert caught.value.path in {"$.n", "$.listed[0]"}
+    assert caught.value.__cause__ is None
+
+
+def test_a_field_of_an_enum_of_strings_takes_no_other_string() -> None:
+    @attrs.frozen
+    class Levelled:
+        level: Level
+
+    registry = TypeRegistry()
+    registry.register(Levelled)
+    registry.register(Level, "level")
+    codec = Codec(registry)
+
+    assert same(codec.decode(codec.encode(Levelled(Level.LOW))), Levelled(Level.LOW))
+    with pytest.raises(CodecError, match="expected Level"):
+        codec.encode(Levelled("low"))  # type: ignore[arg-type]
+
+
+def test_cattrs_is_loaded_by_the_first_value_only() -> None:
+    code = (
+        "import sys; from protocols import Message, decode, encode; "
+        "assert 'cattrs' not in sys.modules; decode(encode(Message('user', ['hi']))); "
+        "assert 'cattrs' in sys.modules"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_reader_may_want_a_type_with_something_unhashable_inside() -> None:
+    wanted: Any = list[Annotated[int, ["unhashable"]]]
+
+    assert decode(b"[1]", wanted) == [1]
+    with pytest.raises(CodecError, match="expected int"):
+        decode(b'["x"]', wanted)
+
+
+def test_types_in_the_lenient_form_of_an_event_cant_be_nested_without_end_either() -> None:
+    names = nested(lambda inner: ["list", "int" if inner == 1 else inner], MAX_DEPTH + 1)
+    wanted = nested(lambda inner: types.GenericAlias(list, (inner,)), MAX_DEPTH + 1)
+
+    with pytest.raises(Trouble, match="deeper than 200"):
+        find_type(default_registry, names)
+    with pytest.raises(Trouble, match="deeper than 200"):
+        name_type(default_registry, wanted)
