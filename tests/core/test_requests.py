@@ -338,3 +338,24 @@ async def test_an_actor_that_ends_takes_no_more_children(autojump_clock: Any) ->
     assert len(tried) == 1
     with pytest.raises(ActorStoppedError):
         system.spawn(Doer)
+
+
+async def test_what_a_turn_sent_stays_sent_though_its_state_does_not(autojump_clock: Any) -> None:
+    async with open_system() as system:
+        other = system.spawn(Recorder)
+
+        async def send_and_crash(ctx: ActorContext) -> None:
+            ctx.state = "never"
+            other.tell_nowait(1)
+            await other.tell(2)
+            ctx.spawn(Doer, name="child").tell_nowait(1)
+            raise ValueError("no")
+
+        async def look(ctx: ActorContext) -> Any:
+            return ctx.state
+
+        ref = system.spawn(Doer)
+        with pytest.raises(ValueError, match="no"):
+            await ref.ask(Do(send_and_crash))
+        assert await other.ask(3) == (1, 2, 3)
+        assert await ref.ask(Do(look)) == Doer.state
