@@ -54,6 +54,7 @@ from actors.testing._scripted import (
 from actors.testing._seeds import (
     SeedReport as SeedReport,
     TooFewOrdersError as TooFewOrdersError,
+    seeded_random as seeded_random,
     seeds as seeds,
 )
 from actors.testing._sweep import (

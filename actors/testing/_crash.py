@@ -63,7 +63,7 @@ def crash_everywhere(
             crashed. None: all may.
         check: an invariant that holds however the scenario ended.
         same_result: whether what the scenario returns must equal what it returns undisturbed.
-        allowed: the errors with which the scenario may end because of a crash.
+        allowed: the errors with which the scenario may end because of a crash, also in a group.
         seed: the order of everything.
         within: virtual seconds that each run may take. None: real time.
 
@@ -129,10 +129,16 @@ class _Sweep:
         result = _NOTHING
         try:
             result = await self.scenario()
-        except self.allowed:
-            if not crasher.has_crashed:
+        except Exception as exc:
+            if not (crasher.has_crashed and self._is_allowed(exc)):
                 raise
         return result  # noqa: ASYNC910  (whether it waits is the scenario's affair)
+
+    def _is_allowed(self, error: Exception) -> bool:
+        """Whether *error* may come of a crash; a nursery's group, if all that is in it may."""
+        if isinstance(error, ExceptionGroup):
+            return error.split(self.allowed)[1] is None
+        return isinstance(error, self.allowed)
 
     def _compare(self, result: Any) -> None:
         if self.expected is _NOTHING:

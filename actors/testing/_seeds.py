@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from actors._core._explore import Explorer
+from actors._core._explore import Explorer, exploring
 from actors.testing._deterministic import run_seeded
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Awaitable, Callable
 
 REPLAY: Final = "ACTORS_SEED"
@@ -101,6 +102,19 @@ def seeds(
         return under_seeds
 
     return decorate
+
+
+def seeded_random() -> random.Random:
+    """Return what a test under a seed draws its data from, so that a replay draws it again.
+
+    Raises:
+        RuntimeError: nobody has set a seed: we are neither under `seeds` nor in a sweep nor in
+            the block of `explore`.
+    """
+    explorer = exploring.get()
+    if explorer is None:
+        raise RuntimeError("there is no seed here: use @seeds, a sweep, or `with explore(seed):`")
+    return explorer.random
 
 
 def _replayed(text: str) -> range:

@@ -9,7 +9,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 from actors import open_system
-from actors.testing import TooFewOrdersError, seeds
+from actors.testing import TooFewOrdersError, explore, seeded_random, seeds
 from tests.testing.kit import fan_out, four_by_three
 
 
@@ -183,3 +183,21 @@ def test_wrong_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACTORS_SEED", "many")
     with pytest.raises(ValueError, match="not 'many'"):
         fine()
+
+
+def test_data_can_be_drawn_from_the_seed() -> None:
+    drawn: list[float] = []
+
+    @seeds(3)
+    async def scenario() -> None:
+        drawn.append(seeded_random().random())
+
+    scenario()
+    scenario()
+    with explore(0):
+        assert seeded_random().random() == drawn[0]
+
+    assert drawn[:3] == drawn[3:]
+    assert len(set(drawn)) == 3
+    with pytest.raises(RuntimeError, match="no seed here"):
+        seeded_random()
