@@ -81,12 +81,15 @@ class Cell(Life):
             self._check_open(message)
         mailbox = self.mailbox or self.box()
         queue = mailbox.queue
-        if len(queue) >= mailbox.capacity:
+        size = len(queue)
+        if size >= mailbox.capacity:
             room = self._make_room(mailbox, item, message, may_wait)
             if room is not True:
                 return room is None
         mailbox.accepted += 1
         queue.append(item)
+        if size >= mailbox.peak:
+            mailbox.peak = len(queue)
         if not self.is_scheduled and self.phase == RUNNING:
             self.is_scheduled = True
             self.dispatcher.schedule(self)
@@ -150,7 +153,7 @@ class Cell(Life):
         if self.phase == RUNNING and mailbox is not None:
             actor, queue = self.actor, mailbox.queue
             while queue:
-                item = message = mailbox.take()
+                item = message = queue.popleft() if mailbox.senders is None else mailbox.take()
                 function = actor.found.get(type(item))
                 if function is None:
                     # An envelope, or the first message of its type.
@@ -160,7 +163,6 @@ class Cell(Life):
                 ctx = self.ctx = ActorContext(self, worker, self.state, item)
                 self.context = self.base.copy()
                 turn: Coroutine[Any, Any, Any] = function(actor, message, ctx)
-                ctx.coro = turn
                 return turn
         return self._begin_nothing(worker)
 
@@ -214,8 +216,7 @@ class Cell(Life):
     ) -> Coroutine[Any, Any, None]:
         ctx = self.ctx = ActorContext(self, worker, self.state, None, kind)
         self.context = self.base.copy()
-        coro = ctx.coro = hook(ctx)
-        return coro
+        return hook(ctx)
 
     def _begin_notice(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         kin = self.family()
@@ -231,7 +232,6 @@ class Cell(Life):
                 ctx = self.ctx = ActorContext(self, worker, self.state, news, NOTICE)
                 self.context = self.base.copy()
                 turn: Coroutine[Any, Any, Any] = function(self.actor, news, ctx)
-                ctx.coro = turn
                 return turn
             self.system.dead_letter(news, self.ref, "unhandled")
         self.pending &= ~NOTICES
@@ -239,23 +239,22 @@ class Cell(Life):
 
     def done(self, value: Any) -> bool:
         """Commit: the state takes effect, the reply is given, the message is handled."""
-        ctx = self.ctx
-        assert ctx is not None
-        item = ctx.item
+        ctx: Any = self.ctx
         self.state = ctx.state
         self.context = self.base
-        self.ctx = ctx.cell = ctx.item = None
+        self.ctx = ctx.cell = None
         if ctx.kind != MESSAGE:
             return self._hook_done(ctx.kind)
-        mailbox = self.mailbox
-        assert mailbox is not None
+        mailbox: Any = self.mailbox
         mailbox.handled += 1
-        if type(item) is Request:  # it has no subclasses, and this is asked for every message
-            item.settle(value)
+        if type(ctx.item) is Request:  # it has no subclasses, and this is asked for every message
+            ctx.item.settle(value)
         if self.pending:
             return self._has_more()
-        self.is_scheduled = more = bool(mailbox.queue)
-        return more
+        if mailbox.queue:
+            return True
+        self.is_scheduled = False
+        return False
 
     def _hook_done(self, kind: int) -> bool:
         if kind == STARTS:

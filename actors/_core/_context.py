@@ -11,7 +11,7 @@ from actors._core._errors import TurnOverError
 
 # msgspec looks at the types of fields when it encodes; a turn never is encoded.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine  # noqa: TC004
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
     from actors._core._actor import Actor
@@ -37,11 +37,10 @@ class Turn(msgspec.Struct, eq=False):
 
     Attributes:
         cell: the actor; None when the turn is over.
-        worker: who runs it, to interrupt it.
+        worker: who runs it, to interrupt it, and to read where a zombie waits.
         state: the actor's state, as the turn leaves it.
         item: what is handled, a message or its envelope.
         kind: what kind of turn this is.
-        coro: the handler's coroutine; a zombie's stack is read from it.
     """
 
     cell: Cell | None
@@ -49,7 +48,6 @@ class Turn(msgspec.Struct, eq=False):
     state: Any
     item: Any
     kind: int = MESSAGE
-    coro: Coroutine[Any, Any, Any] | None = None
 
 
 class ActorContext(Turn, eq=False):

@@ -86,12 +86,13 @@ class Worker:
     Asking a trio scope whether it was cancelled reads the clock; ``interrupted`` doesn't.
     """
 
-    __slots__ = ("cell", "interrupted", "scope", "spare", "task", "turns")
+    __slots__ = ("cell", "coro", "interrupted", "scope", "spare", "task", "turns")
 
     def __init__(self, task: Task, *, spare: bool) -> None:
         self.task = task
         self.spare = spare
         self.cell: Cell | None = None
+        self.coro: Coroutine[Any, Any, Any] | None = None
         self.scope = trio.CancelScope()
         self.interrupted = False
         self.turns = 0
@@ -230,49 +231,49 @@ class Dispatcher:
         self, worker: Worker, home: Context
     ) -> None:
         """Run turns until the scope has to be renewed, or there are workers to spare."""
-        task, ready = worker.task, self.ready
+        task, ready, choose = worker.task, self.ready, self._choose
         token = innermost(task)
-        cell: Cell | None
         turn: Any
-        while not (self.closed or worker.interrupted):
-            if not ready or worker.turns >= BATCH:
-                # What is kept in here would live as long as nothing happens.
-                cell = coro = turn = value = error = context = None
-                if not await self._pause(worker):
-                    return
-                continue
-            worker.turns += 1
-            cell = ready.popleft() if self._choose is None else self._choose(ready)
-            coro = cell.begin(worker)
-            if coro is None:
-                continue
-            worker.cell = cell
-            turn = coro if cell.is_exposed else exposed(coro)
-            value = error = None
-            # The task's context becomes the turn's before the first step, not at the first
-            # wait: in this very step the turn may start a dispatcher of its own in the same
-            # task (an actor that runs a workflow), which has to find its home there.
-            context = task.context = cell.context
-            try:
-                trap = context.run(turn.send, None)
-            except StopIteration as stop:
-                value = stop.value
-            except BaseException as exc:  # noqa: BLE001, ASYNC103  (a turn's outcome is captured)
-                error = exc
-            else:
-                value, error = await self._go_on(worker, turn, trap)
-            worker.cell, task.context = None, home
-            if innermost(task) is not token:
-                error = await self._mend(worker, cell, token, error)
-            if error is None and not worker.interrupted:
-                if cell.done(value):
-                    ready.append(cell)
-            else:
-                coro.close()  # Ctrl-C may have come before its first line
+        try:
+            while not (self.closed or worker.interrupted):
+                if not ready or worker.turns >= BATCH:
+                    # What is kept in here would live as long as nothing happens.
+                    coro = turn = value = error = context = cell = None
+                    worker.cell, worker.coro, task.context = None, None, home
+                    if not await self._pause(worker):
+                        return
+                    continue
+                worker.turns += 1
+                worker.cell = cell = ready.popleft() if choose is None else choose(ready)
+                worker.coro = coro = cell.begin(worker)
+                if coro is None:
+                    continue
+                turn = coro if cell.is_exposed else exposed(coro)
+                value = error = None
+                # The task's context becomes the turn's before the first step, not at the first
+                # wait: in this very step the turn may start a dispatcher of its own in the same
+                # task (an actor that runs a workflow), which has to find its home there.
+                task.context = context = cell.context
                 try:
+                    trap = context.run(turn.send, None)
+                except StopIteration as stop:
+                    value = stop.value
+                except BaseException as exc:  # noqa: BLE001, ASYNC103  (a turn's outcome is captured)
+                    error = exc
+                else:
+                    value, error = await self._go_on(worker, turn, trap)
+                if innermost(task) is not token:
+                    error = await self._mend(worker, cell, token, error)
+                if error is None and not worker.interrupted:
+                    if cell.done(value):
+                        ready.append(cell)
+                else:
+                    coro.close()  # Ctrl-C may have come before its first line
                     self._not_done(worker, cell, error)
-                finally:
                     error = None  # its traceback refers to this frame: a cycle
+        finally:
+            worker.cell = worker.coro = error = None
+            task.context = home
 
     async def _pause(self, worker: Worker) -> bool:
         """Let others run, or wait until there is work. False: this worker isn't needed."""

@@ -289,7 +289,7 @@ class Ending(Identity):
         """Cancel the turn in progress. If it goes on nevertheless, say so."""
         assert self.ctx is not None
         self.ctx.worker.interrupt()
-        self._mourn_later(self.ctx.coro)
+        self._mourn_later(self.ctx.worker.coro)
 
     def _mourn_later(self, coro: Any) -> None:
         since = trio.current_time()
@@ -304,5 +304,5 @@ class Ending(Identity):
     def waiting_for(self) -> Any:
         """Return the coroutine that has to end before this actor can: a turn, or a resource."""
         if self.ctx is not None:
-            return self.ctx.coro
+            return self.ctx.worker.coro
         return None if self.home is None else self.home.waiting()

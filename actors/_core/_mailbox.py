@@ -145,13 +145,11 @@ class Mailbox:
         """Accept *item*. The caller has seen that there is room."""
         self.accepted += 1
         self.queue.append(item)
+        self.peak = max(self.peak, len(self.queue))
 
     def take(self) -> Any:
         """Remove the oldest item; the room goes to the sender that waited longest."""
-        queue = self.queue
-        if len(queue) > self.peak:  # noqa: PLR1730  (max() costs more than all the rest)
-            self.peak = len(queue)
-        item = queue.popleft()
+        item = self.queue.popleft()
         if self.senders:
             self._admit()
         return item
@@ -189,7 +187,6 @@ class Mailbox:
                 return True
         for index, item in enumerate(self.queue):
             if item is envelope:
-                self.peak = max(self.peak, len(self.queue))
                 del self.queue[index]
                 self.losses.withdrawn += 1
                 self._admit()
@@ -198,7 +195,6 @@ class Mailbox:
 
     def lose_oldest(self) -> Any:
         """Remove the oldest item, which will not be handled."""
-        self.peak = max(self.peak, len(self.queue))
         self.losses.dead += 1
         return self.queue.popleft()
 
@@ -226,5 +222,5 @@ class Mailbox:
             losses.dead,
             in_progress,
             len(self.queue),
-            max(self.peak, len(self.queue)),
+            self.peak,
         )

@@ -14,6 +14,7 @@ from trio.lowlevel import (
 )
 
 from actors._core._errors import ActorStoppedError, AskTimeoutError
+from actors._core._phases import RUNNING
 from actors._core._reply import Request
 from actors._core._waits import waiter
 
@@ -53,7 +54,23 @@ class ActorRef(Generic[MessageT_contra]):
             ActorStoppedError: if the actor has stopped, or is about to.
             MailboxFullError: if there is no room and the policy isn't to drop.
         """
-        self._cell.post(message, message)
+        cell = self._cell
+        mailbox = cell.mailbox
+        if mailbox is None or cell.pending or cell.phase != RUNNING:
+            cell.post(message, message)
+            return
+        size = len(mailbox.queue)
+        if size >= mailbox.capacity:
+            cell.post(message, message)
+            return
+        # What `post` would do, without calling it: this is how most messages are sent.
+        mailbox.accepted += 1
+        mailbox.queue.append(message)
+        if size >= mailbox.peak:
+            mailbox.peak = size + 1
+        if not cell.is_scheduled:
+            cell.is_scheduled = True
+            cell.dispatcher.schedule(cell)
 
     @enable_ki_protection
     async def tell(self, message: MessageT_contra) -> None:

@@ -14,19 +14,22 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from actors._core._errors import LeftOpenError
 from actors._core._turn import bare, split
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import trio
     from trio.lowlevel import Task
 
 
-def innermost(task: Task) -> Any:
-    """Return a token for the innermost scope that is open in *task*, to compare with ``is``."""
-    return task._cancel_status  # noqa: SLF001  (see the essay above)
+# Returns a token for the innermost scope that is open in a task, to compare with `is`. It is called
+# for each turn, so it is no function of ours.
+innermost: Callable[[Task], Any] = attrgetter("_cancel_status")
 
 
 async def unwind(task: Task, token: Any) -> list[BaseException]:
