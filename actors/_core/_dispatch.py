@@ -30,6 +30,7 @@ import trio
 from trio.lowlevel import (
     Abort,
     checkpoint,
+    checkpoint_if_cancelled,
     current_task,
     enable_ki_protection,
     reschedule,
@@ -208,6 +209,7 @@ class Dispatcher:
         self.lookers += 1
         self._size += 1
         try:
+            await checkpoint_if_cancelled()  # a turn that began now would only be broken off
             while not (self.closed or self._is_superfluous(worker)):
                 worker.scope, worker.interrupted = trio.CancelScope(), False
                 with worker.scope:
@@ -348,6 +350,7 @@ class Dispatcher:
         self.lookers -= 1
         self._parked.append(task)
         await wait_task_rescheduled(abort)
+        await checkpoint_if_cancelled()
 
 
 def _judge(
