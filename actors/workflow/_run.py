@@ -297,14 +297,10 @@ class Run:
         is_condition = ctx.has_returned and isinstance(error, EdgeConditionError)
         if not is_condition:
             self._tell_failed(ctx, error)
-        if is_condition or self.supervision is None or self._is_ending():
+        if is_condition or self.supervision is None:
             self.fail(error)
             return True
         return self._retry(ctx, self.supervision, error)
-
-    def _is_ending(self) -> bool:
-        """Whether the run is over or its caller cancelled: nothing is tried again."""
-        return self.dispatcher.closed or trio.current_effective_deadline() == -math.inf
 
     def _tell_failed(self, ctx: TurnContext, error: Exception) -> None:
         target = ctx.delivery.target
@@ -346,6 +342,7 @@ class Run:
         )
         if not isinstance(decision, StartAgain):
             self.fail(error)
+        if self.dispatcher.closed or not isinstance(decision, StartAgain):
             return True
         self._recent[budget] = decision.recent
         self.attempts[ctx.delivery.seq] = ctx.attempt
@@ -354,7 +351,8 @@ class Run:
         except Exception as exc:  # noqa: BLE001  (a factory: the run's error)
             self.fail(exc)
             return True
-        if not decision.delay:
+        # A run whose caller is cancelled tries nothing again: the timer hears of it first.
+        if not decision.delay and trio.current_effective_deadline() != -math.inf:
             return True
         assert self._nursery is not None
         self._nursery.start_soon(self._ready_later, ctx.cell, decision.delay)

@@ -120,12 +120,19 @@ def tasks_of(scope: trio.lowlevel.Task | None = None) -> int:
 
 
 class CancelAt(trio.abc.Instrument):
-    """Cancels a scope at the n-th step of any task."""
+    """Cancels a scope at the n-th step of any task; ``since`` is what was told since then."""
 
-    def __init__(self, step: int, scope: trio.CancelScope) -> None:
+    def __init__(self, step: int, scope: trio.CancelScope, told: list[str] | None = None) -> None:
         self.left, self.scope = step, scope
+        self.told = [] if told is None else told
+        self.before = 0
+
+    @property
+    def since(self) -> list[str]:
+        return self.told[self.before :]
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         self.left -= 1
         if not self.left:
+            self.before = len(self.told)
             self.scope.cancel()
