@@ -19,7 +19,7 @@ from protocols._declared import FACTORIES, Factory, normalised
 from protocols._errors import UnknownTagError, UnregisteredTypeError
 from protocols._frozen import FrozenDict, FrozenList
 from protocols._hooks import CONTAINERS, Hooks, is_plain, items, mapping, tagged
-from protocols._objects import enum_hooks, object_hooks
+from protocols._objects import FieldType, enum_hooks, object_hooks
 from protocols._scalars import SCALARS, finite, read_int, tag_of, text, write_int
 from protocols._trouble import TAG, Trouble, kind_of, short
 from protocols._type_names import find_type, how_to_register, is_type, name_type
@@ -181,6 +181,8 @@ class TreeConverter(Converter):
             predicate = partial(_is_declared, applies)
             self.register_unstructure_hook_factory(predicate, partial(self._writer, make))
             self.register_structure_hook_factory(predicate, partial(self._reader, make))
+        self.register_unstructure_hook_factory(_is_field, lambda kind: kind.write)
+        self.register_structure_hook_factory(_is_field, lambda kind: kind.read)
 
     def _writer(self, make: Factory, wanted: _Declared) -> Callable[[Any], Any]:
         return make(self, wanted.hint).write
@@ -191,6 +193,10 @@ class TreeConverter(Converter):
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _is_field(wanted: Any) -> bool:
+    return type(wanted) is FieldType
 
 
 def _is_declared(applies: Callable[[Any], bool], wanted: Any) -> bool:

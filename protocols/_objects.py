@@ -6,15 +6,15 @@ cattrs generates the functions that take values apart and read their fields.
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable
 from enum import Flag
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from cattrs import ForbiddenExtraKeysError
 from cattrs.gen import (
     make_dict_structure_fn_from_attrs,
     make_dict_unstructure_fn_from_attrs,
-    override,
 )
 
 from protocols._fields import COMPUTED, Field, build, fields_of, is_open
@@ -23,10 +23,16 @@ from protocols._hooks import Hooks, mapping
 from protocols._trouble import TAG, Trouble, clipped, noted, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from protocols._converter import TreeConverter
     from protocols._tags import Registration
+
+
+@attrs.frozen(eq=False)
+class FieldType:
+    """Stands for the type of a field of one class, and brings its hooks."""
+
+    write: Callable[[Any], Any]
+    read: Callable[..., Any]
 
 
 def enum_hooks(registration: Registration) -> Hooks:
@@ -56,15 +62,15 @@ def object_hooks(registration: Registration, converter: TreeConverter) -> Hooks:
         registration: the class.
         converter: has the hooks of its fields.
     """
-    # A twin of the class, so that cattrs takes all kinds of classes for attrs classes. The hooks
-    # stand in annotations: by name, none can be given for a field called `cl` or `converter`.
+    # A twin of the class, so that cattrs takes all kinds of classes for attrs classes. Its fields
+    # are FieldTypes: by name, no hook can be given for a field called `cl` or `converter`.
     found = fields_of(registration)
     twin = attrs.make_class(
         "Fields", {one.name: _twin_field(one, converter) for one in found}, init=False
     )
     fields = list(attrs.fields(twin))
     take_apart = make_dict_unstructure_fn_from_attrs(
-        fields, dict, converter, _cattrs_use_linecache=False
+        fields, dict, converter, _cattrs_omit_if_default=True, _cattrs_use_linecache=False
     )
     read_fields = make_dict_structure_fn_from_attrs(
         fields, dict, converter, _cattrs_use_linecache=False
@@ -95,13 +101,11 @@ def _twin_field(one: Field, converter: TreeConverter) -> Any:
     is_empty = typing.get_origin(one.hint) is FrozenDict and default == {}
     if not (default is None or default is attrs.NOTHING or is_empty):
         default = COMPUTED
-    hooks = _at_key(one.key, converter.hooks_of(one.hint))
-    how = override(struct_hook=hooks.read, unstruct_hook=hooks.write, omit_if_default=True)
-    kind: Any = Annotated[Any, how]
+    kind: Any = _at_key(one.key, converter.hooks_of(one.hint))
     return attrs.field(default=default, alias=one.key, type=kind, kw_only=True)
 
 
-def _at_key(key: str, hooks: Hooks) -> Hooks:
+def _at_key(key: str, hooks: Hooks) -> FieldType:
     """Return the hooks of a field, which say where they failed.
 
     cattrs does that for reading, but not for writing; and it goes on after the first error, so
@@ -121,7 +125,7 @@ def _at_key(key: str, hooks: Hooks) -> Hooks:
         except (Trouble, RecursionError) as exc:
             raise noted(exc, key) from exc.__cause__
 
-    return Hooks(write, read)
+    return FieldType(write, read)
 
 
 def _writer(
