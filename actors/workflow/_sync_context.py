@@ -8,6 +8,7 @@ the turn ends when the function does, since a thread can't be stopped from outsi
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -15,7 +16,7 @@ import trio
 from actors.workflow._context_api import OutT_contra, TypedContext, WOutT_contra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from actors.workflow._context_api import WorkflowContext
     from protocols._events import WorkflowEvent
@@ -52,40 +53,47 @@ class SyncWorkflowContext(TypedContext[OutT_contra, WOutT_contra]):
 
     def send_message(self, message: OutT_contra, target_id: str | None = None) -> None:
         """Send *message* when the function has returned."""
-        trio.from_thread.run(self._ctx.send_message, message, target_id)
+        _run(self._ctx.send_message, message, target_id)
 
     def yield_output(self, output: WOutT_contra) -> None:
         """Give *output* to whoever runs the workflow."""
-        trio.from_thread.run(self._ctx.yield_output, output)
+        _run(self._ctx.yield_output, output)
 
     def request_info(
         self, request_data: object, response_type: Any, *, request_id: str | None = None
     ) -> None:
         """Ask the world outside; returns at once."""
-
-        async def ask() -> None:
-            await self._ctx.request_info(request_data, response_type, request_id=request_id)
-
-        trio.from_thread.run(ask)
+        _run(partial(self._ctx.request_info, request_data, response_type, request_id=request_id))
 
     def add_event(self, event: WorkflowEvent) -> None:
         """Put an event of the caller's own into the stream of the run."""
-        trio.from_thread.run(self._ctx.add_event, event)
+        _run(self._ctx.add_event, event)
 
     @property
     def state(self) -> Any:
         """The executor's own state."""
-        return trio.from_thread.run_sync(getattr, self._ctx, "state")
+        return _call(getattr, self._ctx, "state")
 
     @state.setter
     def state(self, value: Any) -> None:
-        trio.from_thread.run_sync(setattr, self._ctx, "state", value)
+        _call(setattr, self._ctx, "state", value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         # Everything else is synchronous there too; only the thread has to be the right one.
-        found = trio.from_thread.run_sync(getattr, self._ctx, name)
+        found = _call(getattr, self._ctx, name)
         if not callable(found):
             return found
-        return lambda *args, **kwargs: trio.from_thread.run_sync(lambda: found(*args, **kwargs))
+        return lambda *args, **kwargs: _call(partial(found, *args, **kwargs))
+
+
+def _run(function: Callable[..., Awaitable[None]], *args: Any) -> None:
+    # trio runs what doesn't wait even in a cancelled task; a thread would never hear of it.
+    trio.from_thread.check_cancelled()
+    trio.from_thread.run(function, *args)
+
+
+def _call(function: Callable[..., Any], *args: Any) -> Any:
+    trio.from_thread.check_cancelled()
+    return trio.from_thread.run_sync(function, *args)

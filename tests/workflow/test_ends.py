@@ -360,6 +360,33 @@ async def test_a_turn_that_swallows_its_cancellation_commits_nothing(autojump_cl
     assert scope.cancel_called
 
 
+@pytest.mark.parametrize("call", ["send_message", "yield_output", "set_state", "get_state"])
+async def test_a_function_in_a_thread_hears_of_the_cancel_at_its_next_call(call: str) -> None:
+    """It may well be a loop without an end, in which nothing ever waits."""
+    entered, heard = trio.Event(), []
+
+    @executor(id="a")
+    def a(message: int, ctx: WorkflowContext[int, int]) -> None:
+        trio.from_thread.run_sync(entered.set)
+        arguments = ("key", 1) if call.endswith("state") else (1,)
+        try:
+            while True:
+                getattr(ctx, call)(*arguments)
+        except trio.Cancelled:
+            heard.append(call)
+            raise
+
+    workflow = chain(a, Node("b"))
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(workflow.run, 1)
+            await entered.wait()
+            nursery.cancel_scope.cancel()
+
+    assert heard == [call]
+    assert workflow.status is State.CANCELLED
+
+
 async def test_a_cancel_at_any_step_leaves_no_task_and_is_caught_by_who_asked() -> None:
     class Busy(Executor):
         state = Seen()
