@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 # What every executor has, and no turn changes.
-_OURS: Final = frozenset({"id", "type", "_handlers", "_responses"})
+_OURS: Final = frozenset({"id", "type", "_handlers", "_responses", "_runs"})
 
 _NO_RESPONSES: Final = ResponseTable()
 
@@ -73,6 +73,9 @@ class Executor(RequestInfoMixin):
 
     # Whether one instance may serve several runs at the same time without a frozen state.
     shareable: ClassVar[bool] = False
+
+    # In how many runs the object takes part now; counted where that may be one only.
+    _runs: int = 0
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from actors.workflow._kwargs import RunKwargs
 from actors.workflow._requests import answers
 from actors.workflow._run import Run
 from actors.workflow._run_stream import RunSource, RunStream
-from actors.workflow._sharing import unshareable
+from actors.workflow._sharing import Exclusive
 from actors.workflow._waiting import Waiting
 from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
@@ -50,6 +50,7 @@ class Workflow:
         self.settings = settings
         self.id = str(uuid.uuid4())
         self._random = random.Random()  # noqa: S311  (jitter, no secret)
+        self._exclusive = Exclusive(self.name, graph)
         self._running: dict[Run, None] = {}
         self._waiting = Waiting(self.name)
         self._status = WorkflowRunState.IDLE
@@ -149,12 +150,12 @@ class Workflow:
             )
         if isinstance(message, WorkflowMessage):
             message = message.data
-        self._check_sharing()
+        self._exclusive.check()
         kwargs = function_invocation_kwargs, client_kwargs
         key, carry = self._begin(message, responses, kwargs)
 
         def make_run(feed: Feed[WorkflowEvent] | None) -> Run:
-            self._check_sharing()
+            self._exclusive.check()
             if key is not None:
                 self._waiting.take(key)
             return self._register(
@@ -204,11 +205,13 @@ class Workflow:
 
     def _register(self, run: Run) -> Run:
         self._running[run] = None
+        self._exclusive.count(1)
         return run
 
     def _ended(self, key: int | None, since: int, run: Run) -> None:
         """Take note of a run's end. A run that waits for people can be gone on with."""
         del self._running[run]
+        self._exclusive.count(-1)
         self._status = run.status
         is_waiting = run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
         if key is not None:
@@ -216,15 +219,6 @@ class Workflow:
             self._waiting.give_back(key, is_done=is_done)
         if is_waiting:
             self._waiting.add(run.carry, since)
-
-    def _check_sharing(self) -> None:
-        if self._running and (names := unshareable(self.graph)):
-            raise WorkflowException(
-                f"workflow {self.name!r} is running already, and its executors "
-                f"{', '.join(map(repr, names))} keep attributes that two runs would share. Give "
-                "the builder a factory instead of the object, or declare a frozen `state` on the "
-                "class (or `shareable = True` if sharing is fine)"
-            )
 
     # ------------------------------------------------------------------ looking
 

@@ -421,11 +421,26 @@ async def test_mutable_instances_refuse_a_second_run_at_the_same_time() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(workflow.run, 1)
         await wait_all_tasks_blocked()
-        with pytest.raises(WorkflowException, match="'mutable' keep attributes"):
+        with pytest.raises(WorkflowException, match="'mutable', which keep attributes"):
             workflow.run(1)
         gate.set()
 
     assert (await workflow.run(1)).get_outputs() == [2, 2]
+
+
+async def test_an_instance_knows_that_another_workflow_uses_it() -> None:
+    mutable, gate = Mutable(), trio.Event()
+    builder = WorkflowBuilder(start_executor=mutable).add_edge(mutable, Gate("gate", gate, []))
+    workflow, other = builder.build(), chain(mutable)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(workflow.run, 1)
+        await wait_all_tasks_blocked()
+        with pytest.raises(WorkflowException, match="another one goes on"):
+            other.run(1)
+        gate.set()
+
+    assert (await other.run(1)).get_outputs() == [2]
 
 
 async def test_a_run_that_was_never_awaited_locks_nothing() -> None:

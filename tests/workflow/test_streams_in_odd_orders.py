@@ -67,7 +67,7 @@ async def test_a_block_that_can_not_begin_leaves_nothing_open_in_its_task() -> N
         nursery.start_soon(workflow.run, 1)
         await wait_all_tasks_blocked()
         before = whole()
-        with pytest.raises(WorkflowException, match="running already"):
+        with pytest.raises(WorkflowException, match="another one goes on"):
             async with stream:
                 pass
         assert whole() == before
