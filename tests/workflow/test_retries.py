@@ -24,6 +24,7 @@ from tests.workflow.kit import Node, chain, collect, fails, sends
 
 State = WorkflowRunState
 AT_ONCE = Supervision(backoff=Backoff(base=0))
+PATIENT = Supervision(max_restarts=9, backoff=Backoff(base=0))
 
 
 class Keeps(Executor):
@@ -56,7 +57,7 @@ class Saves(Keeps):
 
 async def test_a_snapshot_is_not_the_live_list() -> None:
     """Rule R34: otherwise the failed turn would have changed its own way back."""
-    workflow = chain(sends("start", 1, 2), Saves(), supervision=Supervision("one_for_one", 9))
+    workflow = chain(sends("start", 1, 2), Saves(), supervision=PATIENT)
 
     assert (await workflow.run(0)).get_outputs() == [[1], [1, 2]]
 
@@ -83,7 +84,7 @@ async def test_where_a_factory_was_given_a_retry_has_a_new_object() -> None:
 
 async def test_a_new_object_goes_on_from_the_last_snapshot() -> None:
     start = sends("start", 1, 2)
-    builder = WorkflowBuilder(start_executor=start, supervision=Supervision("one_for_one", 9))
+    builder = WorkflowBuilder(start_executor=start, supervision=PATIENT)
     workflow = builder.add_edge(start, Saves).build()
 
     assert (await workflow.run(0)).get_outputs() == [[1], [1, 2]]

@@ -26,7 +26,7 @@ from actors import (
     open_system,
     response_handler,
 )
-from actors.testing import cancel_everywhere, seeds
+from actors.testing import cancel_everywhere, crash_everywhere, seeds
 from tests.workflow.kit import CancelAt, Gate, Seen, chain, sends
 
 State = WorkflowRunState
@@ -154,8 +154,7 @@ async def in_blocks(workflow: Workflow) -> WorkflowRunResult:
         async for _ in events:
             pass
     async with workflow.run(responses={"asks": 5}, stream=True) as events:
-        result = await events.get_final_response()
-    return result
+        return await events.get_final_response()
 
 
 async def from_bare_streams(workflow: Workflow) -> WorkflowRunResult:
@@ -163,8 +162,7 @@ async def from_bare_streams(workflow: Workflow) -> WorkflowRunResult:
         async for _ in events:
             pass
     async with aclosing(workflow.run(responses={"asks": 5}, stream=True)) as events:
-        result = await events.get_final_response()
-    return result
+        return await events.get_final_response()
 
 
 async def inside_an_actor(workflow: Workflow) -> WorkflowRunResult:
@@ -175,7 +173,7 @@ async def inside_an_actor(workflow: Workflow) -> WorkflowRunResult:
 
     async with open_system() as system:
         result: WorkflowRunResult = await system.spawn(Runner).ask(1)
-        return result
+    return result
 
 
 WAYS = [plainly, in_blocks, from_bare_streams, inside_an_actor]
@@ -192,6 +190,26 @@ def test_a_cancel_anywhere_ends_everything_and_lets_it_begin_anew(way: Any) -> N
         assert result.get_outputs() == [OUTPUT]
 
     assert cancel_everywhere(scenario, check=tally.check) > 60
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_turn_that_crashes_anywhere_is_tried_again_and_changes_no_result(way: Any) -> None:
+    tally = Tally()
+
+    async def scenario() -> list[Any]:
+        result = await way(everything(tally))
+        assert result.undelivered == ()
+        return list(result.get_outputs())
+
+    points = crash_everywhere(
+        scenario,
+        kinds=("start", "end"),
+        only=lambda name: "runner" not in name,
+        same_result=True,
+        check=tally.check,
+    )
+
+    assert points > 12
 
 
 @pytest.mark.parametrize("way", WAYS)
