@@ -140,7 +140,9 @@ class MiddlewareException(AgentFrameworkException):
 class MiddlewareTermination(MiddlewareException):
     """Raised by a middleware to end the run with ``result``."""
 
-    def __init__(self, message: str = "Middleware terminated execution.", *, result: Any = None):
+    def __init__(
+        self, message: str = "The run was ended by a middleware.", *, result: Any = None
+    ) -> None:
         super().__init__(message)
         self.result = result
 
