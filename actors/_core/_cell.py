@@ -12,7 +12,6 @@ import trio
 from actors._core._context import MESSAGE, NOTICE, STARTS, STOPS, ActorContext
 from actors._core._errors import (
     ActorStoppedError,
-    AskTimeoutError,
     MailboxFullError,
     UnhandledMessageError,
 )
@@ -327,11 +326,12 @@ class Cell(Life):
 
     def _is_expired(self, item: Envelope) -> bool:
         """Whether nobody waits for the reply any more, though nobody has noticed yet."""
-        if not isinstance(item, Request) or item.deadline > trio.current_time():
+        if not isinstance(item, Request) or item.timer is None:
+            return False
+        if item.deadline > trio.current_time():
             return False
         self.box().losses.dead += 1
-        error = AskTimeoutError(self.name, item.message, item.timeout)
-        item.settle(None, error)
+        item.settle(None, item.is_late())
         self.system.dead_letter(item.message, self.ref, "expired")
         return True
 

@@ -24,6 +24,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import trio
@@ -284,9 +285,16 @@ class Dispatcher:
         if self.ready:
             await checkpoint()
         else:
-            await self._park(worker)
+            self.lookers -= 1
+            self._parked.append(worker.task)
+            await wait_task_rescheduled(partial(self._abort_parking, worker.task))
         worker.turns = 0
         return True
+
+    def _abort_parking(self, task: Task, _: Any) -> Abort:
+        self._parked.remove(task)
+        self.lookers += 1
+        return Abort.SUCCEEDED
 
     async def _go_on(
         self, worker: Worker, turn: Any, trap: Any
@@ -338,19 +346,6 @@ class Dispatcher:
                 raise passing
         finally:
             del passing, real, error  # their tracebacks refer to this frame
-
-    async def _park(self, worker: Worker) -> None:
-        task = worker.task
-
-        def abort(_: Any) -> Abort:
-            self._parked.remove(task)
-            self.lookers += 1
-            return Abort.SUCCEEDED
-
-        self.lookers -= 1
-        self._parked.append(task)
-        await wait_task_rescheduled(abort)
-        await checkpoint_if_cancelled()
 
 
 def _judge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from actors._core._actor import Actor
 from actors._core._kin import Kin, Options
@@ -79,7 +79,8 @@ class Identity:
     @property
     def system(self) -> System:
         """The system that the actor lives in."""
-        return cast("System", self.dispatcher.owner)
+        owner: System = self.dispatcher.owner
+        return owner
 
     @property
     def name(self) -> str:

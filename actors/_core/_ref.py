@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import trio
 from trio.lowlevel import (
     Abort,
     checkpoint_if_cancelled,
@@ -13,7 +12,7 @@ from trio.lowlevel import (
     wait_task_rescheduled,
 )
 
-from actors._core._errors import ActorStoppedError, AskTimeoutError
+from actors._core._errors import ActorStoppedError
 from actors._core._phases import RUNNING
 from actors._core._reply import Request
 from actors._core._waits import waiter
@@ -131,7 +130,9 @@ class ActorRef(Generic[MessageT_contra]):
         request = Request(message, cell, task)
         asker = waiter(task, cell)
         if timeout is not None:
-            _set_timeout(request, timeout)
+            if not timeout >= 0:
+                raise ValueError(f"timeout must be a number of seconds, not {timeout!r}")
+            request.limit(timeout)
         try:
             if not cell.post(request, message, may_wait=True):
                 cell.box().wait_for_room(request, None)
@@ -181,18 +182,3 @@ class ActorRef(Generic[MessageT_contra]):
     def unwatch(self, watcher: ActorRef[Any]) -> None:
         """Undo `watch`, if it isn't too late."""
         self._cell.unwatched_by(watcher._cell)
-
-
-def _set_timeout(request: Request, seconds: float) -> None:
-    """End the ask in *seconds*, like a cancellation, but with an error of its own."""
-    if not seconds >= 0:
-        raise ValueError(f"timeout must be a number of seconds, not {seconds!r}")
-    cell = request.target
-
-    def expire() -> None:
-        if request.settle(None, AskTimeoutError(cell.name, request.message, seconds)):
-            cell.withdraw(request)
-
-    request.timeout = seconds
-    request.deadline = trio.current_time() + seconds
-    request.timer = cell.system.timers.at(request.deadline, expire)

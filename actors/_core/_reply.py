@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import trio
 from trio.lowlevel import Abort, reschedule
 
+from actors._core._errors import AskTimeoutError
 from actors._core._mailbox import Envelope
 
 if TYPE_CHECKING:
@@ -16,14 +18,18 @@ if TYPE_CHECKING:
     from actors._core._cell import Cell
     from actors._core._timers import Timer
 
-NEVER = float("inf")
-
 
 class Request(Envelope):
     """Ended once, by whoever comes first: reply, error, death, timeout, cancellation.
 
     Whoever comes later is told so (False) and changes nothing.
     """
+
+    # What ends it, and how long it waits, is set when there is such a thing.
+    deadline: float
+    timeout: float
+    value: Any
+    error: BaseException | None
 
     __slots__ = (
         "deadline",
@@ -44,11 +50,22 @@ class Request(Envelope):
         self.task = task
         # Takes the asker out of the graph of who waits for whom.
         self.release: Callable[[], None] | None = None
-        self.timeout = self.deadline = NEVER
         self.timer: Timer | None = None
         self.is_settled = False
-        self.value: Any = None
-        self.error: BaseException | None = None
+
+    def limit(self, seconds: float) -> None:
+        """End it in *seconds*, like a cancellation, but with an error of its own."""
+        self.timeout = seconds
+        self.deadline = trio.current_time() + seconds
+        self.timer = self.target.system.timers.at(self.deadline, self._expire)
+
+    def _expire(self) -> None:
+        if self.settle(None, self.is_late()):
+            self.target.withdraw(self)
+
+    def is_late(self) -> AskTimeoutError:
+        """Return the error that says so."""
+        return AskTimeoutError(self.target.name, self.message, self.timeout)
 
     def settle(self, value: Any, error: BaseException | None = None) -> bool:
         """End the ask with *value* or *error*, and wake the asker."""

@@ -43,6 +43,7 @@ class Timers:
         self._heap: list[tuple[float, int, Timer]] = []
         self._numbers = itertools.count()
         self._sleep: trio.CancelScope | None = None
+        self._wakes_at = float("inf")
         self._is_running = False
         self._is_closed = False
         self._cancelled = 0
@@ -66,8 +67,8 @@ class Timers:
         if not self._is_running and self.nursery is not None:
             self._is_running = True
             self.nursery.start_soon(self._run, name="actors timers")
-        elif self._sleep is not None and deadline < self._sleep.deadline:
-            self._sleep.deadline = deadline
+        elif deadline < self._wakes_at and self._sleep is not None:
+            self._sleep.deadline = self._wakes_at = deadline
         return timer
 
     def forget_one(self) -> None:
@@ -90,7 +91,8 @@ class Timers:
             while self._heap:
                 self._fire()
                 if self._heap:
-                    with trio.CancelScope(deadline=self._heap[0][0]) as self._sleep:
+                    self._wakes_at = self._heap[0][0]
+                    with trio.CancelScope(deadline=self._wakes_at) as self._sleep:
                         await trio.sleep_forever()
         finally:
             self._sleep = None
