@@ -152,7 +152,8 @@ class RunStream(ResponseStream[WorkflowEvent, WorkflowRunResult]):
         outcome = exc
         try:
             await self._manager.__aexit__(None, None, None)  # noqa: ASYNC102  (its tasks shield)
-        except trio.Cancelled as cancelled:  # noqa: ASYNC103  (raised below, unless there is worse)
+        # Perhaps in a group. It is raised below, unless there is worse.
+        except (trio.Cancelled, BaseExceptionGroup) as cancelled:  # noqa: ASYNC103  (see above)
             outcome = cancelled if exc is None else exc
         failure = self._events.take_failure()
         if failure is not None and not _goes_before(outcome, failure):

@@ -192,6 +192,28 @@ async def test_the_blocks_own_error_goes_first(autojump_clock: Any) -> None:
                 raise KeyError("mine")
 
 
+@pytest.mark.parametrize("has_error", [True, False])
+async def test_a_block_that_does_not_hear_of_its_cancellation_ends_as_it_would(
+    has_error: bool, autojump_clock: Any
+) -> None:
+    """The run hears of it first. That neither replaces the block's error nor gets lost."""
+    ran: list[str] = []
+    cleaned: list[str] = []
+    outcome = pytest.raises(KeyError, match="mine") if has_error else contextlib.nullcontext()
+
+    with trio.move_on_after(1) as scope, outcome:
+        stream = chain(Gate("a", trio.Event(), ran)).run(1, stream=True)
+        async with stream.with_cleanup_hook(lambda: cleaned.append("cleaned")):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 60):
+                await trio.sleep(2)
+            if has_error:
+                raise KeyError("mine")
+
+    assert scope.cancelled_caught is not has_error
+    assert ran == ["a", "a cancelled"]
+    assert cleaned == ["cleaned"]
+
+
 async def test_a_run_that_failed_unread_fails_its_block() -> None:
     with pytest.raises(ValueError, match="no"):
         async with chain(fails("f", ValueError("no"))).run(1, stream=True):
