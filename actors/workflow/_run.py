@@ -158,6 +158,8 @@ class Run:
         """Nothing runs any more. Say how it ended, and return or raise accordingly."""
         self.dispatcher.closed = True
         passing, real = (None, None) if escaped is None else split(escaped)
+        while isinstance(passing, BaseExceptionGroup):
+            passing = passing.exceptions[0]  # any one of them is what `except Cancelled` expects
         if real is not None and self.error is None:
             self.error = bare(real)
         error = self.error

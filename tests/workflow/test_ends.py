@@ -305,6 +305,22 @@ async def test_a_cancel_reaches_whatever_runs_now(where: str, autojump_clock: An
     assert workflow.status is State.CANCELLED
 
 
+@pytest.mark.parametrize("count", [1, 3])
+async def test_a_cancelled_run_raises_one_cancelled_and_no_group(
+    count: int, autojump_clock: Any
+) -> None:
+    """Or `except trio.Cancelled` around a run would never see it."""
+    start = sends("start", 1)
+    builder = WorkflowBuilder(start_executor=start)
+    for number in range(count):
+        builder.add_edge(start, Gate(f"gate {number}", trio.Event(), []))
+
+    with trio.move_on_after(1) as scope, pytest.raises(trio.Cancelled):
+        await builder.build().run(1)
+
+    assert scope.cancel_called
+
+
 async def test_a_deadline_of_the_caller_reaches_the_turns(autojump_clock: Any) -> None:
     ran: list[str] = []
 
