@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -47,8 +47,6 @@ class Cell(Life):
     """One actor of a system."""
 
     __slots__ = ("mailbox",)
-
-    is_exposed: ClassVar[bool] = True  # `@handler` sees to that
 
     def __init__(
         self,
@@ -161,7 +159,11 @@ class Cell(Life):
                         continue
                 ctx = self.ctx = ActorContext(self, worker, self.state, item)
                 self.context = self.base.copy()
-                turn: Coroutine[Any, Any, Any] = function(actor, message, ctx)
+                turn: Coroutine[Any, Any, Any] = (
+                    function(actor, message, ctx)
+                    if message is item
+                    else _answer(item, function, actor, ctx)
+                )
                 return turn
         return self._begin_nothing(worker)
 
@@ -236,7 +238,7 @@ class Cell(Life):
         self.pending &= ~NOTICES
         return None
 
-    def done(self, value: Any) -> bool:
+    def done(self) -> bool:
         """Commit: the state takes effect, the reply is given, the message is handled."""
         ctx: Any = self.ctx
         self.state = ctx.state
@@ -247,7 +249,7 @@ class Cell(Life):
         mailbox: Any = self.mailbox
         mailbox.handled += 1
         if type(ctx.item) is Request:  # it has no subclasses, and this is asked for every message
-            ctx.item.settle(value)
+            ctx.item.settle(ctx.item.value)
         if self.pending:
             return self._has_more()
         if mailbox.queue:
@@ -365,3 +367,12 @@ class Cell(Life):
         """Say where all messages of this actor are."""
         in_progress = int(self.ctx is not None and self.ctx.kind == MESSAGE)
         return Counters() if self.mailbox is None else self.mailbox.counters(in_progress)
+
+
+async def _answer(  # noqa: ASYNC910  (the handler says whether it waits)
+    envelope: Envelope, function: Callable[..., Any], actor: Actor, ctx: ActorContext
+) -> None:
+    """Keep what the handler returns for whoever asked, until the turn is committed."""
+    value = await function(actor, envelope.message, ctx)
+    if type(envelope) is Request:
+        envelope.value = value

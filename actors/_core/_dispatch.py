@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 from trio.lowlevel import (
@@ -53,13 +53,13 @@ BATCH: Final = 64
 # Workers that park beyond this number end instead. By count, not by a timer: a periodic timer
 # makes a mock clock run away as soon as any thread is at work.
 MAX_PARKED: Final = 32
+# What the first step of a turn gives if it is the last one, too. A StopIteration instead would
+# cost as much as all the rest of the step.
+OVER: Final = object()
 
 
 class Cell(Protocol):
     """What a dispatcher runs: something with turns."""
-
-    is_exposed: ClassVar[bool]
-    """Whether Ctrl-C may interrupt its coroutines by themselves; others are wrapped."""
 
     context: Context
     """The context of the turn that ``begin`` started."""
@@ -70,11 +70,14 @@ class Cell(Protocol):
         ...
 
     def begin(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
-        """Take the next piece of work. None: there was nothing that needs a turn."""
+        """Take the next piece of work. None: there was nothing that needs a turn.
+
+        What the coroutine returns is lost.
+        """
         ...
 
-    def done(self, value: Any) -> bool:
-        """The turn returned *value*. True: there is more to do."""
+    def done(self) -> bool:
+        """The turn is over, and went well. True: there is more to do."""
         ...
 
     def not_done(self, error: BaseException | None) -> bool:
@@ -116,6 +119,8 @@ class Dispatcher:
             mostly. None: it passes through the worker to whoever awaits that.
         workers: which task is which worker; given if several dispatchers keep one account.
         max_workers: no more tasks than this.
+        exposed: whether Ctrl-C may interrupt the cells' coroutines by themselves (see `expose`).
+            Others are wrapped.
     """
 
     def __init__(
@@ -125,6 +130,7 @@ class Dispatcher:
         fatal: Callable[[BaseException], None] | None = None,
         workers: dict[Task, Worker] | None = None,
         max_workers: float = float("inf"),
+        exposed: bool = False,
     ) -> None:
         self.ready: deque[Cell] = deque()
         self.nursery: trio.Nursery | None = None
@@ -140,6 +146,7 @@ class Dispatcher:
             choose = explorer.choose
         self._choose = choose
         self._fatal = fatal
+        self._exposed = exposed
 
     def schedule(self, cell: Cell) -> None:
         """Say that *cell* has work and no turn in progress. Called once until its turn ends."""
@@ -241,7 +248,7 @@ class Dispatcher:
             while not (self.closed or worker.interrupted):
                 if not ready or worker.turns >= BATCH:
                     # What is kept in here would live as long as nothing happens.
-                    coro = turn = value = error = context = cell = None
+                    coro = turn = trap = error = context = cell = None
                     worker.cell, worker.coro, task.context = None, None, home
                     if not await self._pause(worker):
                         return
@@ -251,24 +258,23 @@ class Dispatcher:
                 worker.coro = coro = cell.begin(worker)
                 if coro is None:
                     continue
-                turn = coro if cell.is_exposed else exposed(coro)
-                value = error = None
+                turn = coro.__await__() if self._exposed else exposed(coro)
+                error = None
                 # The task's context becomes the turn's before the first step, not at the first
                 # wait: in this very step the turn may start a dispatcher of its own in the same
                 # task (an actor that runs a workflow), which has to find its home there.
                 task.context = context = cell.context
                 try:
-                    trap = context.run(turn.send, None)
-                except StopIteration as stop:
-                    value = stop.value
+                    trap = context.run(next, turn, OVER)
                 except BaseException as exc:  # noqa: BLE001, ASYNC103  (a turn's outcome is captured)
                     error = exc
                 else:
-                    value, error = await self._go_on(worker, turn, trap)
-                if innermost(task) is not token:
+                    if trap is not OVER:
+                        error = await self._go_on(worker, turn, trap)
+                if task._cancel_status is not token:  # noqa: SLF001  (`innermost`, in place)
                     error = await self._mend(worker, cell, token, error)
                 if error is None and not worker.interrupted:
-                    if cell.done(value):
+                    if cell.done():
                         ready.append(cell)
                 else:
                     coro.close()  # Ctrl-C may have come before its first line
@@ -296,22 +302,23 @@ class Dispatcher:
         self.lookers += 1
         return Abort.SUCCEEDED
 
-    async def _go_on(
-        self, worker: Worker, turn: Any, trap: Any
-    ) -> tuple[Any, BaseException | None]:
-        """Drive a turn that waited. Trio steps it in the task's context, which is the turn's."""
+    async def _go_on(self, worker: Worker, turn: Any, trap: Any) -> BaseException | None:
+        """Drive a turn that waited, and return what it raised.
+
+        Trio steps it in the task's context, which is the turn's.
+        """
         self._look_away()
         worker.turns = 0
         try:
-            value = await drive(turn, trap)
+            await drive(turn, trap)
             if not worker.interrupted and _is_cancelled():
                 # The turn swallowed the cancellation of whoever runs us. It is not for a
                 # handler to decide that a run goes on: it counts as interrupted.
                 await checkpoint()
         except BaseException as exc:  # noqa: BLE001, ASYNC103  (a turn's outcome is captured)
-            return None, exc  # noqa: ASYNC104, ASYNC910
+            return exc  # noqa: ASYNC104, ASYNC910
         else:
-            return value, None
+            return None
         finally:
             self.lookers += 1
 

@@ -18,7 +18,7 @@ import random
 from collections import deque
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -89,7 +89,6 @@ class Turn:
 
     __slots__ = ("_coro", "cell", "context", "explorer")
 
-    is_exposed: ClassVar[bool] = False
     context: Context
 
     def __init__(self, cell: Cell, explorer: Explorer) -> None:
@@ -116,18 +115,17 @@ class Turn:
         explorer.note("begins", self.cell)
         return self._run(worker, self._coro)
 
-    async def _run(self, worker: Worker, coro: Coroutine[Any, Any, Any]) -> Any:  # noqa: ASYNC910
+    async def _run(self, worker: Worker, coro: Coroutine[Any, Any, Any]) -> None:  # noqa: ASYNC910
         worker.cell = self.cell  # who waits for whom is a matter between real cells
         self.explorer.in_turn(self.cell)
-        value = await coro
+        await coro
         self.explorer.after_turn(self.cell)
-        return value
 
-    def done(self, value: Any) -> bool:
+    def done(self) -> bool:
         """Commit."""
         self.explorer.before_commit(self.cell)
         self.explorer.note("commits", self.cell)
-        more = self.cell.done(value)
+        more = self.cell.done()
         self.explorer.after_commit(self.cell)
         return more
 

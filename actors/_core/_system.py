@@ -73,7 +73,7 @@ class System:
         # For jitter, no secrets.
         self.random = random.Random() if explorer is None else explorer.random  # noqa: S311
         choose = None if explorer is None else explorer.choose
-        self.dispatcher = Dispatcher(choose, fatal=self.fail)
+        self.dispatcher = Dispatcher(choose, fatal=self.fail, exposed=True)
         self.dispatcher.owner = self
         self.timers = Timers()
         self.dead_letters = DeadLetters()
@@ -167,7 +167,9 @@ class System:
     def _dedicated(self) -> Dispatcher:
         """A dispatcher with one worker: the same turn loop, in a task that is never shared."""
         shared = self.dispatcher
-        dispatcher = Dispatcher(fatal=self.fail, workers=shared.workers, max_workers=1)
+        dispatcher = Dispatcher(
+            fatal=self.fail, workers=shared.workers, max_workers=1, exposed=True
+        )
         dispatcher.owner, dispatcher.nursery = self, self.pool
         return dispatcher
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from actors._core._errors import OutboxLimitError
 from actors._core._mailbox import Mailbox
@@ -41,8 +41,6 @@ class ExecutorCell:
         "snapshot",
         "state",
     )
-
-    is_exposed: ClassVar[bool] = False
 
     def __init__(self, run: Run, executor: Executor) -> None:
         self.run = run
@@ -152,7 +150,7 @@ class ExecutorCell:
         # Hooks like to hand out the very list that the next turn will change.
         return deepcopy(await self.executor.on_checkpoint_save())
 
-    def done(self, value: Any) -> bool:  # noqa: ARG002  (handlers of workflows return nothing)
+    def done(self) -> bool:
         """Commit the turn; nothing of it counts if the run has ended meanwhile."""
         run = self.run
         if run.dispatcher.closed:
