@@ -82,7 +82,7 @@ async def test_a_dropped_stream_is_closed_all_the_same(
     server.add(stalls_after("x"))
     stream = client.get_response("hi", stream=True)
     await anext(stream)
-    with pytest.warns(ResourceWarning, match="dropped before its end"):  # noqa: PT031 - as one
+    with pytest.warns(ResourceWarning, match="dropped before its end"):
         del stream
         gc.collect()
     with trio.fail_after(5):
