@@ -88,13 +88,21 @@ class LocalModel:
         Raises:
             LocalModelError: it doesn't answer.
         """
+        with trio.move_on_after(_SLOTS_BUDGET):
+            return await self._slots()
+        raise LocalModelError(
+            f"the model server at {self.base_url} doesn't say within {_SLOTS_BUDGET:g} s which "
+            "slots are busy; is this machine very busy with something else?"
+        )
+
+    async def _slots(self) -> list[Slot]:
         import httpx2
 
         url = f"{self._status.url}/slots"
         try:
             # A proxy from the environment has no business between us and this machine.
             async with httpx2.AsyncClient(
-                trust_env=False, timeout=_SLOTS_BUDGET, verify=_NO_CERTIFICATES
+                trust_env=False, timeout=None, verify=_NO_CERTIFICATES
             ) as http:
                 answer = (await http.get(url)).raise_for_status().json()
             return [Slot(slot["id"], slot["is_processing"]) for slot in answer]
@@ -106,7 +114,8 @@ class LocalModel:
 
     async def _busy(self) -> int:
         try:
-            return sum(slot.is_busy for slot in await self.slots())
+            # Whoever asks has a budget. A time limit here would make a slow server look free.
+            return sum(slot.is_busy for slot in await self._slots())
         except LocalModelError:
             # A server that is down works at nothing.
             await trio.lowlevel.checkpoint()

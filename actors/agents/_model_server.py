@@ -33,6 +33,10 @@ PROMPT_CACHE: Final = 256
 # Tokens of prompts that are read in one go. It can't be interrupted in between, so this is how
 # long a request that nobody waits for any more holds its slot, and everybody else's next token.
 BATCH: Final = 32
+# Threads that are there from the start. The library starts more on demand, but of requests that
+# come together some get none, and wait until an answer to somebody else is complete: so would
+# whoever asks which slots are busy. They cost next to nothing while they wait.
+HTTP_THREADS: Final = 128
 ERRORS_ONLY: Final = 1
 
 
@@ -79,6 +83,7 @@ def _parameters(parameters: Any, options: argparse.Namespace) -> Any:
     parameters.n_ctx = options.context * options.parallel
     parameters.n_batch = BATCH
     parameters.n_ubatch = BATCH
+    parameters.n_threads_http = HTTP_THREADS
     parameters.cache_ram_mib = PROMPT_CACHE
     parameters.ui = False
     # The default lets any page in the user's browser talk to the server.

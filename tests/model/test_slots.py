@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio
 
 from actors.agents._local_model import LocalModel, Slot
 from actors.agents._model_supervision import ServerStatus
@@ -42,6 +43,14 @@ async def test_a_server_that_is_down_or_at_a_loss_works_at_nothing() -> None:
             await model.slots()
         assert await model._busy() == 0
     assert await model._busy() == 0
+
+
+async def test_a_server_that_says_nothing_is_a_typed_error_too(autojump_clock: Any) -> None:
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listeners[0].socket.getsockname()[1]
+    with pytest.raises(LocalModelError, match="within 5 s"):
+        await at(f"http://127.0.0.1:{port}/v1").slots()
+    await listeners[0].aclose()
 
 
 async def test_all_its_clients_are_counted_together() -> None:

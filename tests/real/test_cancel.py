@@ -56,7 +56,7 @@ class Scene:
 
     async def wait_busy(self, slots: int = 1) -> None:
         """Wait until the server works at that many answers."""
-        with trio.fail_after(20):
+        with trio.fail_after(60):
             while await self.busy() < slots:  # noqa: ASYNC110 - another process
                 await trio.sleep(0.01)
 
@@ -72,7 +72,7 @@ NOTHING = (0, 0, 0)
 @pytest.fixture
 async def scene(model: LocalModel, busy_slots: Busy) -> AsyncIterator[Scene]:
     found = Scene(model, busy_slots)
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         while await found.left() != NOTHING:  # noqa: ASYNC110 - another process
             await trio.sleep(0.01)
     tasks = running()
