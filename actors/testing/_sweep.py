@@ -49,7 +49,8 @@ def cancel_everywhere(
 
     Args:
         scenario: an async function without parameters. It makes all it needs anew each time, and
-            does the same each time.
+            does the same each time. If it catches errors, it should end with a checkpoint: an
+            error may have taken the place of ``Cancelled``.
         check: an invariant that holds wherever the scenario ended.
         seed: the order of everything.
         within: virtual seconds that each run may take. None: real time.
@@ -97,7 +98,8 @@ def _cancel_at(
         if points.was_told and not scope.cancelled_caught:
             raise SwallowedCancelError(
                 "the scenario was cancelled, heard of it, and ended as if it had not been: "
-                "whoever cancels must get its Cancelled back"
+                "whoever cancels must get its Cancelled back (if it caught an error that had taken "
+                "the place of Cancelled, let it end with a checkpoint)"
             )
         if check is not None:
             check()
