@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -16,7 +17,7 @@ from actors._core._errors import (
     UnhandledMessageError,
 )
 from actors._core._life import Life
-from actors._core._mailbox import Counters, Envelope, Mailbox
+from actors._core._mailbox import NOTHING, Counters, Envelope, Mailbox
 from actors._core._phases import (
     CLOSED,
     DRAIN,
@@ -65,6 +66,7 @@ class Cell(Life):
         """Return the mailbox, made for the first message."""
         if self.mailbox is None:
             self.mailbox = Mailbox(self.options.mailbox.capacity)
+            self.mailbox.fold()
         return self.mailbox
 
     def post(self, item: Any, message: Any, may_wait: bool = False) -> bool:
@@ -84,9 +86,14 @@ class Cell(Life):
             if room is not True:
                 return room is None
         mailbox.accepted += 1
-        queue.append(item)
+        if type(queue) is deque:
+            queue.append(item)
+        elif size:
+            mailbox.unfolded().append(item)
+        else:
+            mailbox.queue = (item,)  # type: ignore[assignment]  # see the essay on mailboxes
         if size >= mailbox.peak:
-            mailbox.peak = len(queue)
+            mailbox.peak = len(mailbox.queue)
         if not self.is_scheduled and self.phase == RUNNING:
             self.is_scheduled = True
             self.dispatcher.schedule(self)
@@ -148,9 +155,15 @@ class Cell(Life):
             return coro
         mailbox = self.mailbox
         if self.phase == RUNNING and mailbox is not None:
-            actor, queue = self.actor, mailbox.queue
-            while queue:
-                item = message = queue.popleft() if mailbox.senders is None else mailbox.take()
+            actor = self.actor
+            while queue := mailbox.queue:
+                if mailbox.senders is not None:
+                    item = mailbox.take()
+                elif type(queue) is deque:
+                    item = queue.popleft()
+                else:
+                    item, mailbox.queue = queue[0], NOTHING
+                message = item
                 function = actor.found.get(type(item))
                 if function is None:
                     # An envelope, or the first message of its type.
@@ -254,6 +267,7 @@ class Cell(Life):
             return self._has_more()
         if mailbox.queue:
             return True
+        mailbox.queue = NOTHING
         self.is_scheduled = False
         return False
 
@@ -309,7 +323,7 @@ class Cell(Life):
             error = ActorStoppedError(self.name, envelope.message)
         elif self._is_worth_another_try(envelope, error):
             envelope.attempts += 1
-            self.box().queue.appendleft(envelope)
+            self.box().put_back(envelope)
             return
         else:
             losses.failed += 1

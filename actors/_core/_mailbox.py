@@ -17,12 +17,16 @@
 # The queue holds bare messages; only what has more to it (an ask, a message to be tried again)
 # is wrapped in an Envelope. A message that is to be tried again goes back to the head of the
 # queue, even if its place was given away meanwhile: for that moment the queue is one over.
+#
+# A deque takes 760 bytes even when it is empty. So an actor's queue is a tuple as long as there is
+# at most one message in it, which is how most actors spend their lives. The types call it a deque
+# all the same: what changes it either knows better or asks for `unfolded`, or fails loudly.
 """The bounded queue of messages of one actor, with its accounts."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 from trio.lowlevel import reschedule
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
     from trio.lowlevel import Task
 
+NOTHING: Final = cast("deque[Any]", ())
 OVERFLOWS: Final = ("block", "reject", "drop_oldest", "drop_newest")
 
 
@@ -141,15 +146,35 @@ class Mailbox:
         """Whether one more message would be too many."""
         return len(self.queue) >= self.capacity
 
+    def fold(self) -> None:
+        """The queue is empty: take no memory for it."""
+        self.queue = NOTHING
+
+    def unfolded(self) -> deque[Any]:
+        """Return the queue as a deque."""
+        if type(self.queue) is not deque:
+            self.queue = deque(self.queue)
+        return self.queue
+
     def put(self, item: Any) -> None:
         """Accept *item*. The caller has seen that there is room."""
         self.accepted += 1
-        self.queue.append(item)
+        if self.queue is NOTHING:
+            self.queue = cast("deque[Any]", (item,))
+        else:
+            self.unfolded().append(item)
         self.peak = max(self.peak, len(self.queue))
+
+    def put_back(self, item: Any) -> None:
+        """Make *item*, which was taken, the oldest again."""
+        self.unfolded().appendleft(item)
 
     def take(self) -> Any:
         """Remove the oldest item; the room goes to the sender that waited longest."""
-        item = self.queue.popleft()
+        if type(self.queue) is deque:
+            item = self.queue.popleft()
+        else:
+            item, self.queue = self.queue[0], NOTHING
         if self.senders:
             self._admit()
         return item
@@ -187,7 +212,7 @@ class Mailbox:
                 return True
         for index, item in enumerate(self.queue):
             if item is envelope:
-                del self.queue[index]
+                del self.unfolded()[index]
                 self.losses.withdrawn += 1
                 self._admit()
                 return True
@@ -196,7 +221,7 @@ class Mailbox:
     def lose_oldest(self) -> Any:
         """Remove the oldest item, which will not be handled."""
         self.losses.dead += 1
-        return self.queue.popleft()
+        return self.unfolded().popleft()
 
     def close(self) -> Iterator[tuple[Any, bool]]:
         """Give out all that is left, each with whether it had been accepted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trio.lowlevel import (
@@ -58,13 +59,14 @@ class ActorRef(Generic[MessageT_contra]):
         if mailbox is None or cell.pending or cell.phase != RUNNING:
             cell.post(message, message)
             return
-        size = len(mailbox.queue)
-        if size >= mailbox.capacity:
+        queue = mailbox.queue
+        size = len(queue)
+        if size >= mailbox.capacity or type(queue) is not deque:
             cell.post(message, message)
             return
         # What `post` would do, without calling it: this is how most messages are sent.
         mailbox.accepted += 1
-        mailbox.queue.append(message)
+        queue.append(message)
         if size >= mailbox.peak:
             mailbox.peak = size + 1
         if not cell.is_scheduled:

@@ -433,6 +433,11 @@ class MailboxMachine(RuleBasedStateMachine):
         self.taken += 1
         self.admit()
 
+    @precondition(lambda self: not self.queue)
+    @rule()
+    def rest(self) -> None:
+        self.mailbox.fold()
+
     @precondition(lambda self: self.queue)
     @rule(data=st.data())
     def withdraw(self, data: st.DataObject) -> None:

@@ -52,7 +52,7 @@ async def test_an_idle_actor_is_small_before_and_after_its_first_message(traced:
             await ref.ask(message)
         used = (size() - start) / COUNT
     assert idle <= 400
-    assert used <= 1200
+    assert used <= 600
 
 
 async def spawn_and_stop(system: System) -> None:
