@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 
 import pydantic
 import pytest
@@ -79,7 +80,7 @@ async def test_updates_come_one_by_one_and_add_up_to_the_same_answer(
 
 
 async def test_a_limit_of_tokens_is_understood(client: OpenAIChatCompletionClient) -> None:
-    response = await client.get_response(ENDLESS, options={"max_tokens": 3})
+    response = await client.get_response(ENDLESS, options={"max_tokens": 3, "ignore_eos": True})
     assert (response.finish_reason, (response.usage_details or {})["output_token_count"]) == (
         "length",
         3,
@@ -118,7 +119,8 @@ async def test_a_whole_answer_can_be_cancelled_too(
 ) -> None:
     before = open_connections(real_model_url)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(client.get_response, ENDLESS)
+        options = {"max_tokens": 400, "ignore_eos": True}
+        nursery.start_soon(partial(client.get_response, ENDLESS, options=options))
         with trio.fail_after(10):
             while not await busy_slots():  # noqa: ASYNC110 - another process
                 await trio.sleep(0.01)

@@ -36,15 +36,15 @@ _OF_FAKES = ("_fake_openai", "FakeOpenAI", "serve_listeners")
 
 
 def agent(client: Any, name: str, **options: Any) -> Agent:
-    """An agent that always says the same few words to the same question."""
-    return Agent(client, name=name, default_options={"max_tokens": 12, "temperature": 0} | options)
+    """An agent that always says the same to the same question, exactly twelve tokens of it."""
+    # The model may not say that it is done: how long it speaks is the test's to decide.
+    usual = {"max_tokens": 12, "temperature": 0, "ignore_eos": True}
+    return Agent(client, name=name, default_options=usual | options)
 
 
 def talker(client: Any, name: str = "talker") -> Agent:
-    """An agent that doesn't stop by itself while a test is interested."""
-    # The model would like to say that it is done; this makes it go on.
-    forbidden = {"ignore_eos": True}
-    return agent(client, name, max_tokens=1500, **forbidden)
+    """An agent that doesn't come to an end while a test is interested."""
+    return agent(client, name, max_tokens=1500)
 
 
 def chain(*participants: Any, **options: Any) -> Workflow:

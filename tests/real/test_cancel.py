@@ -201,7 +201,7 @@ async def test_the_others_go_on_when_one_is_cancelled(client: Any, scene: Scene)
     told: list[str] = []
 
     async def other() -> None:
-        result = await chain(agent(client, "other", max_tokens=60, ignore_eos=True)).run("Hello.")
+        result = await chain(agent(client, "other", max_tokens=60)).run("Hello.")
         told.append(result.get_outputs()[0].text)
 
     async with trio.open_nursery() as nursery:

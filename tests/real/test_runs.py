@@ -150,7 +150,7 @@ class Verdict(pydantic.BaseModel):
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 async def test_an_agent_keeps_to_a_schema(client: Any, stream: bool) -> None:
-    critic = agent(client, "critic", response_format=Verdict, max_tokens=60)
+    critic = agent(client, "critic", response_format=Verdict, max_tokens=60, ignore_eos=False)
 
     @executor(id="judge")
     async def judge(response: AgentExecutorResponse, ctx: WorkflowContext[Any, Verdict]) -> None:
