@@ -11,7 +11,7 @@ from actors._core._cell import Cell as ActorCell
 from actors._core._explore import Explorer
 from actors.testing._leaks import leaks
 from actors.testing._points import REPLAY, Scenario, quick_collections, replayed, run_point
-from actors.workflow._cell import ExecutorCell
+from actors.workflows._cell import ExecutorCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -193,7 +193,8 @@ class _Crasher(Explorer):
 
 
 def _kill(cell: Cell) -> None:
-    if isinstance(cell, ActorCell):
-        cell.kill()
-    elif isinstance(cell, ExecutorCell):
+    if isinstance(cell, ExecutorCell):
         cell.run.cancel()
+    else:
+        assert isinstance(cell, ActorCell), "a dispatcher runs actors or executors"
+        cell.kill()

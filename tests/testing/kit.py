@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from actors import Actor, ActorContext, WorkflowBuilder, handler, open_system
-from tests.workflow.kit import Node, sends
+from tests.workflows.kit import Node, sends
 
 
 class Noting(Actor):

@@ -75,6 +75,8 @@ def test_a_message_that_is_not_delivered_again_is_missing_in_the_result(
     with pytest.raises(DifferentResultError, match="returned 4"):
         crash_everywhere(add_up, same_result=True)
 
+    assert crash_everywhere(add_up) == 1
+
 
 def test_a_crash_at_the_end_comes_before_the_turn_takes_effect() -> None:
     results: list[int] = []

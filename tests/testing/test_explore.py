@@ -9,7 +9,7 @@ import pytest
 import trio
 from hypothesis import given, settings, strategies as st
 
-from actors import Actor, ActorContext, DeadlockError, handler, open_system
+from actors import Actor, ActorContext, DeadlockError, LeftOpenError, handler, open_system
 from actors._core._explore import KEPT, Explorer, chance, exploring
 from actors.testing import explore
 from tests.testing.kit import fan_out, four_by_three
@@ -136,6 +136,18 @@ async def test_who_waits_for_whom_is_known_under_a_seed_too() -> None:
             one.other, two.other = second, first
             with pytest.raises(DeadlockError):
                 await first.ask(1)
+
+
+async def test_errors_name_the_actor_under_a_seed_too() -> None:
+    class Opens(Actor):
+        @handler
+        async def open(self, message: int, ctx: ActorContext) -> None:
+            await trio.open_nursery().__aenter__()
+
+    with explore(3):
+        async with open_system() as system:
+            with pytest.raises(LeftOpenError, match="system/opens"):
+                await system.spawn(Opens, name="opens").ask(1)
 
 
 async def test_a_long_exploration_keeps_the_latest_steps_only() -> None:

@@ -37,7 +37,7 @@ from actors.testing import (
     seeded_random,
     seeds,
 )
-from tests.workflow.kit import Node, sends
+from tests.workflows.kit import Node, sends
 
 SOON = Supervision(max_restarts=1000, backoff=Backoff(base=0))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from typing import Any
 
 import pytest
@@ -55,9 +56,9 @@ def test_turns_are_points_before_they_begin_and_before_they_commit() -> None:
             ref = system.spawn(Quick, name="q")
             await ref.ask(1)
 
-    counts = cancel_everywhere(scenario), cancel_everywhere(scenario)
+    count = cancel_everywhere(scenario)
     notes = set()
-    for at in range(counts[0]):
+    for at in range(count):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("ACTORS_POINT", str(at))
             with pytest.raises(ZeroDivisionError) as caught:
@@ -65,7 +66,7 @@ def test_turns_are_points_before_they_begin_and_before_they_commit() -> None:
         (note,) = caught.value.__notes__
         notes.add(note.split(", ", 1)[1].split(";")[0])
 
-    assert counts[0] == counts[1]
+    assert count < 30
     assert {"before a turn of system/q", "before the commit of system/q"} <= notes
     assert "before it began" in notes
 
@@ -98,8 +99,9 @@ def test_a_message_lost_to_a_cancellation_is_found_and_the_point_replays(
     monkeypatch.setenv("ACTORS_POINT", at)
     with pytest.raises(AssertionError):
         cancel_everywhere(careless, check=conserved)
-
     assert (here, there) == lost
+
+    assert cancel_everywhere(careless) == 1
 
 
 def test_a_swallowed_cancellation_is_found() -> None:
@@ -182,10 +184,24 @@ def test_a_scenario_that_fails_by_itself_is_told_so() -> None:
 def test_the_seed_is_the_order_of_everything() -> None:
     async def scenario() -> None:
         async with open_system() as system:
-            refs = [system.spawn(Slow) for _ in range(3)]
+            refs = [system.spawn(Slow) for _ in range(2)]
             for ref in refs:
                 await ref.tell(1)
             for ref in refs:
                 await ref.ask(1)
 
-    assert len({cancel_everywhere(scenario, seed=seed) for seed in range(4)}) > 1
+    assert len({cancel_everywhere(scenario, seed=seed) for seed in range(3)}) > 1
+
+
+def test_a_collector_that_somebody_else_has_frozen_stays_frozen() -> None:
+    async def scenario() -> None:
+        await trio.lowlevel.checkpoint()
+
+    gc.freeze()
+    try:
+        cancel_everywhere(scenario)
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+    cancel_everywhere(scenario)
+    assert not gc.get_freeze_count()
