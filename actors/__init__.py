@@ -5,7 +5,7 @@ General layout, each line importing only those below it:
     actors.cli
     actors.testing      for tests and examples; nothing below imports it
     actors.agents       agents, sessions, clients of models
-    actors.workflow     executors, graphs, runs
+    actors.workflows     executors, graphs, runs
     actors._core        mailbox, dispatcher, supervisor, system: the only user of trio.lowlevel
     protocols           what is said: messages, events, errors, interfaces, codec
 
@@ -96,7 +96,7 @@ if TYPE_CHECKING:
         open_local_model as open_local_model,
         register_state_type as register_state_type,
     )
-    from actors.workflow import (
+    from actors.workflows import (
         DEFAULT_MAX_ITERATIONS as DEFAULT_MAX_ITERATIONS,
         INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
         AgentExecutor as AgentExecutor,
@@ -261,7 +261,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             normalize_function_invocation_configuration open_local_model
             register_state_type
         """,
-        "actors.workflow": """
+        "actors.workflows": """
             SyncWorkflowContext
             resolve_agent_id
             AgentExecutorState

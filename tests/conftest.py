@@ -12,7 +12,7 @@ import httpx2
 import pytest
 import trio
 
-from actors.agents._model_files import fetch_model
+from actors.agents._local._files import fetch_model
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +23,7 @@ def real_model_url() -> Iterator[str]:
     fetched if it isn't there.
     """
     gguf = trio.run(fetch_model)
-    command = [sys.executable, "-m", "actors.agents._model_server", "--gguf", str(gguf)]
+    command = [sys.executable, "-m", "actors.agents._local._server", "--gguf", str(gguf)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stdin is not None

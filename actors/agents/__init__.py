@@ -34,17 +34,17 @@ if TYPE_CHECKING:
         HistoryProvider as HistoryProvider,
         InMemoryHistoryProvider as InMemoryHistoryProvider,
     )
-    from actors.agents._local_model import (
-        LocalModel as LocalModel,
-        Slot as Slot,
-        open_local_model as open_local_model,
-    )
-    from actors.agents._model_files import (
+    from actors.agents._local._files import (
         FetchProgress as FetchProgress,
         fetch_model as fetch_model,
         model_path as model_path,
     )
-    from actors.agents._openai_client import (
+    from actors.agents._local._local_model import (
+        LocalModel as LocalModel,
+        Slot as Slot,
+        open_local_model as open_local_model,
+    )
+    from actors.agents._openai._client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
     )
     from actors.agents._retry import (
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "actors.agents._model_files": """
+        "actors.agents._local._files": """
             FetchProgress
             model_path
             fetch_model
@@ -88,11 +88,11 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.agents._history": """
             HistoryProvider InMemoryHistoryProvider
         """,
-        "actors.agents._local_model": """
+        "actors.agents._local._local_model": """
             Slot
             LocalModel open_local_model
         """,
-        "actors.agents._openai_client": """
+        "actors.agents._openai._client": """
             OpenAIChatCompletionClient
         """,
         "actors.agents._retry": """

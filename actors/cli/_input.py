@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from actors.workflow._workflow import Workflow
+    from actors.workflows._workflow import Workflow
 
 
 def read_input(text: str | None, file: Path | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.agents._model_commands import fetch_command, serve_command
+from actors.agents._local._commands import fetch_command, serve_command
 from actors.cli._interrupt import Interruption, run_interruptible
 from actors.cli._outcome import DONE, INTERRUPTED
 from actors.cli._views import say
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from actors.agents._model_files import FetchProgress
+    from actors.agents._local._files import FetchProgress
 
 _DOING: Final = {"check": "checking", "download": "downloading", "unpack": "unpacking"}
 _MEGABYTE: Final = 1_000_000

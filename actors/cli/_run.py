@@ -23,14 +23,14 @@ from actors.cli._result import RunResult
 from actors.cli._shadow import find_shadows, warn_of
 from actors.cli._tally import Tally
 from actors.cli._views import JsonView, LineView, OutputView, View, say
-from actors.workflow._workflow import Workflow
+from actors.workflows._workflow import Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors.workflow._run import Run
-    from actors.workflow._run_stream import RunStream
-    from actors.workflow._settings import Settings
+    from actors.workflows._run import Run
+    from actors.workflows._run_stream import RunStream
+    from actors.workflows._settings import Settings
     from protocols._events import WorkflowEvent
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 import trio
 
-from actors.agents._model_files import FetchProgress
+from actors.agents._local._files import FetchProgress
 from actors.cli import _model
 from tests.cli.conftest import Folder, is_group_gone
 

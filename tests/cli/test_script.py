@@ -113,7 +113,7 @@ def test_a_terminal_gets_the_live_view(folder: Folder) -> None:
 
 def test_help_does_not_wait_for_heavy_modules() -> None:
     """Neither the engine nor rich, and no model client."""
-    heavy = "'rich', 'trio', 'openai', 'pydantic', 'actors.workflow', 'actors.agents'"
+    heavy = "'rich', 'trio', 'openai', 'pydantic', 'actors.workflows', 'actors.agents'"
     code = (
         "import sys; from actors.cli import main; main(['--help']);"
         f"print([each for each in ({heavy}) if each in sys.modules])"

@@ -14,7 +14,7 @@ import attrs
 import pytest
 import trio
 
-from actors.agents._model_files import ModelSource, fetch_model
+from actors.agents._local._files import ModelSource, fetch_model
 
 TINY_MODEL = b"GGUF" + bytes(range(256)) * 64
 

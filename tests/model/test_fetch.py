@@ -10,8 +10,8 @@ import attrs
 import pytest
 import trio
 
-from actors.agents._model_commands import fetch_command
-from actors.agents._model_files import FetchProgress, cache_directory, fetch_model
+from actors.agents._local._commands import fetch_command
+from actors.agents._local._files import FetchProgress, cache_directory, fetch_model
 from protocols._errors import ModelFileError, ModelHashError
 from tests.model.conftest import TINY_MODEL, Index, is_alive
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.agents._model_files import cache_directory, model_path, require_gguf
+from actors.agents._local._files import cache_directory, model_path, require_gguf
 from protocols._errors import ModelFileError
 
 

@@ -14,8 +14,8 @@ import httpx2
 import pytest
 import trio
 
-from actors.agents._local_model import LocalModel, Slot, open_local_model
-from actors.agents._model_commands import serve_command
+from actors.agents._local._commands import serve_command
+from actors.agents._local._local_model import LocalModel, Slot, open_local_model
 from protocols._errors import LocalModelError
 from tests.model.conftest import is_alive, processes_with
 
@@ -218,7 +218,7 @@ async def test_serving_says_the_address_and_ends_when_cancelled(real_gguf: Path)
 
 PROGRAM_OF_A_USER = """
 import sys, trio
-from actors.agents._local_model import open_local_model
+from actors.agents._local._local_model import open_local_model
 
 async def main():
     async with open_local_model(sys.argv[1]) as model:
@@ -245,7 +245,7 @@ def test_the_server_does_not_outlive_the_program(real_gguf: Path, how: signal.Si
 
 
 def test_the_program_run_by_hand_ends_with_ctrl_c(real_gguf: Path) -> None:
-    command = [sys.executable, "-m", "actors.agents._model_server", "--gguf", str(real_gguf)]
+    command = [sys.executable, "-m", "actors.agents._local._server", "--gguf", str(real_gguf)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         assert b"http://127.0.0.1:" in program.stdout.readline()

@@ -11,9 +11,9 @@ import pytest
 import trio
 from trio.testing import memory_stream_one_way_pair
 
-from actors.agents._local_model import open_local_model
-from actors.agents._model_process import _announced_url, _in_words, _Lines
-from actors.agents._model_supervision import _restarts_after_death
+from actors.agents._local._local_model import open_local_model
+from actors.agents._local._process import _announced_url, _in_words, _Lines
+from actors.agents._local._supervision import _restarts_after_death
 from protocols._errors import LocalModelError, ModelFileError
 from tests.model.conftest import is_alive
 
@@ -70,7 +70,7 @@ def test_the_end_of_a_process_is_told_in_words() -> None:
 
 
 def run_program(gguf: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "actors.agents._model_server", "--gguf", str(gguf)]
+    command = [sys.executable, "-m", "actors.agents._local._server", "--gguf", str(gguf)]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, **environ}
     )
@@ -157,7 +157,7 @@ def never_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pytest.importorskip("xllamacpp")
     program = tmp_path / "never_ready.py"
     program.write_text(NEVER_READY)
-    monkeypatch.setattr("actors.agents._model_process.PROGRAM", program)
+    monkeypatch.setattr("actors.agents._local._process.PROGRAM", program)
     gguf = tmp_path / "any.gguf"
     gguf.write_bytes(b"GGUF")
     return gguf

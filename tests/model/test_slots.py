@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import trio
 
-from actors.agents._local_model import LocalModel, Slot
-from actors.agents._model_supervision import ServerStatus
+from actors.agents._local._local_model import LocalModel, Slot
+from actors.agents._local._supervision import ServerStatus
 from actors.testing._fake_openai import open_fake_openai
 from actors.testing._fake_replies import fails, sends
 from protocols._errors import LocalModelError

@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from actors.agents._openai_client import OpenAIChatCompletionClient
+from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.agents._retry import RetryPolicy
 from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
 from protocols._responses import ChatResponse

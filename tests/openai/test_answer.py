@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actors.agents import _openai_answer
-from actors.agents._openai_answer import StreamedAnswer, whole_answer
+from actors.agents._openai._answer import StreamedAnswer, whole_answer
 from actors.testing._fake_replies import chunk, completion, empty_chunk, event
 from protocols._errors import (
     ModelConnectionError,

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from actors._core._stream import ResponseStream
-from actors.agents._openai_client import OpenAIChatCompletionClient
+from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.agents._retry import RetryPolicy
 from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
 from actors.testing._fake_replies import (

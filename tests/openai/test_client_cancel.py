@@ -7,7 +7,7 @@ import gc
 import pytest
 import trio
 
-from actors.agents._openai_client import OpenAIChatCompletionClient
+from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.testing._fake_openai import FakeOpenAI
 from actors.testing._fake_replies import fails, says, stalls, stalls_after
 

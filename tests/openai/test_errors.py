@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from actors.agents._openai_errors import (
+from actors.agents._openai._errors import (
     cut_off,
     error_from_body,
     error_from_status,

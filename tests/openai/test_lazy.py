@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 import sys, trio
-from actors.agents._openai_client import OpenAIChatCompletionClient
+from actors.agents._openai._client import OpenAIChatCompletionClient
 
 client = OpenAIChatCompletionClient("m", api_key="k")
 heavy = {"openai", "httpx2", "pydantic"} & set(sys.modules)

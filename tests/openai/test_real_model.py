@@ -10,7 +10,7 @@ import pydantic
 import pytest
 import trio
 
-from actors.agents._openai_client import OpenAIChatCompletionClient
+from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.agents._retry import RetryPolicy
 from protocols._errors import ModelRequestError
 from protocols._message import Message

@@ -9,9 +9,9 @@ from typing import Any
 import pydantic
 import pytest
 
-from actors.agents._openai_messages import MessageStyle, wire_name
-from actors.agents._openai_request import build_request, call_ids, response_format_to_wire
-from actors.agents._strict_schema import strict_schema
+from actors.agents._openai._messages import MessageStyle, wire_name
+from actors.agents._openai._request import build_request, call_ids, response_format_to_wire
+from actors.agents._openai._strict_schema import strict_schema
 from protocols._content import Content
 from protocols._errors import ChatClientInvalidRequestException, ContentError
 from protocols._message import Message

@@ -8,9 +8,9 @@ from typing import Any
 import pydantic
 import pytest
 
-from actors.agents._openai_chunks import ChunkReader
-from actors.agents._openai_parts import EMPTY_RESPONSE, RAW_FINISH_REASON, usage_from_wire
-from actors.agents._openai_response import response_from_wire
+from actors.agents._openai._chunks import ChunkReader
+from actors.agents._openai._parts import EMPTY_RESPONSE, RAW_FINISH_REASON, usage_from_wire
+from actors.agents._openai._response import response_from_wire
 from actors.testing._fake_replies import chunk, completion, empty_chunk
 from protocols._content import Content
 from protocols._errors import ModelError, ModelRateLimitError, ModelResponseError, ModelServerError

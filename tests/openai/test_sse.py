@@ -7,7 +7,7 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
-from actors.agents._sse import EventTooLargeError, ServerSentEvent, SSEParser
+from actors.agents._openai._sse import EventTooLargeError, ServerSentEvent, SSEParser
 
 CORPUS = [
     b"data: plain\n\n",

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from actors.agents._local_model import LocalModel
-from actors.agents._model_supervision import ServerStatus
-from actors.agents._openai_client import OpenAIChatCompletionClient
+from actors.agents._local._local_model import LocalModel
+from actors.agents._local._supervision import ServerStatus
+from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
 from tests.real.kit import be_patient, open_client
 

@@ -23,7 +23,7 @@ from actors import (
     WorkflowBuilder,
     WorkflowEvent,
 )
-from actors.agents._local_model import LocalModel
+from actors.agents._local._local_model import LocalModel
 from tests.openai.conftest import NO_CERTIFICATES
 
 Busy: TypeAlias = Callable[[], Awaitable[int]]

@@ -26,7 +26,7 @@ from actors import (
     executor,
     open_local_model,
 )
-from actors.agents._local_model import LocalModel
+from actors.agents._local._local_model import LocalModel
 from tests.real.kit import (
     ENDLESS,
     Busy,

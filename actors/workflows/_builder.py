@@ -1,0 +1,260 @@
+"""``WorkflowBuilder``: how a graph of executors is put together, checked, and made a workflow."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+from actors.workflows._edges import (
+    Condition,
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    Selector,
+    SingleEdgeGroup,
+)
+from actors.workflows._graph import Graph
+from actors.workflows._outputs import IntermediateFrom, OutputFrom, check_literals, designate
+from actors.workflows._retries import unretryable
+from actors.workflows._roster import Participant, Roster, is_participant, name_or_id
+from actors.workflows._settings import (
+    DEFAULT_MAX_IN_FLIGHT,
+    DEFAULT_MAX_ITERATIONS,
+    Durability,
+    OnCheckpointError,
+    Schedule,
+    Settings,
+)
+from actors.workflows._switch import (
+    Case,
+    Default,
+    SwitchCaseEdgeGroup,
+    SwitchCaseEdgeGroupCase,
+    SwitchCaseEdgeGroupDefault,
+)
+from actors.workflows._validate import find_problems, report_suspicions
+from actors.workflows._validation_errors import raise_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors._core._supervision import Supervision
+    from actors.workflows._workflow import Workflow
+
+
+class WorkflowBuilder:
+    """Puts a workflow together: who takes part, and who sends to whom.
+
+    A participant is an executor, an agent, or a factory: a function or class that, called
+    without arguments, makes one of these, anew for each run. All methods that add edges return
+    the builder. Edges carry each message once; an executor that several edges lead to runs
+    once per arriving message, unless ``add_fan_in_edges`` joins them.
+
+    Args:
+        max_iterations: rounds that a run may take.
+        name: of the workflow; made up if not given.
+        description: for people, and for agents that use the workflow.
+        start_executor: the participant that gets the input of a run.
+        checkpoint_storage: where checkpoints go.
+        output_from: whose outputs are the workflow's: participants, or ``"all"``. With neither
+            this nor the next, everybody's are.
+        intermediate_output_from: whose outputs are intermediate ones: participants, ``"all"``,
+            or ``"all_other"``.
+        output_executors: the old name of ``output_from``.
+        schedule: ``superstep`` in rounds, ``flow`` as messages arrive.
+        supervision: which failed turns are tried again; without it the first fails the run.
+        strict_types: whether sending or yielding an undeclared type is an error, not a warning.
+        durability: what a checkpoint waits for; left to the storage if not given.
+        on_checkpoint_error: whether a failed save fails the run, or is a warning event.
+        max_in_flight: messages that may wait at once in a run.
+
+    Raises:
+        ValueError: an option has a value that it doesn't know.
+        TypeError: the start executor can't take part, or both names of ``output_from`` are used.
+    """
+
+    def __init__(
+        self,
+        max_iterations: int = DEFAULT_MAX_ITERATIONS,
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        start_executor: Participant,
+        checkpoint_storage: Any = None,
+        output_from: OutputFrom = None,
+        intermediate_output_from: IntermediateFrom = None,
+        output_executors: OutputFrom = None,
+        schedule: Schedule = "superstep",
+        supervision: Supervision | None = None,
+        strict_types: bool = False,
+        durability: Durability | None = None,
+        on_checkpoint_error: OnCheckpointError = "raise",
+        max_in_flight: int = DEFAULT_MAX_IN_FLIGHT,
+    ) -> None:
+        self._output_from = _one_of_two_names(output_from, output_executors)
+        self._intermediate_from = intermediate_output_from
+        check_literals(self._output_from, self._intermediate_from)
+        self._settings = Settings(
+            name=name or f"WorkflowBuilder-{uuid.uuid4()}",
+            description=description,
+            max_iterations=max_iterations,
+            checkpoint_storage=checkpoint_storage,
+            schedule=schedule,
+            supervision=supervision,
+            strict_types=strict_types,
+            durability=durability,
+            on_checkpoint_error=on_checkpoint_error,
+            max_in_flight=max_in_flight,
+        )
+        self._roster = Roster()
+        self._groups: list[EdgeGroup] = []
+        self._start_id = self._roster.add(start_executor)
+
+    def add_edge(
+        self, source: Participant, target: Participant, condition: Condition | None = None
+    ) -> Self:
+        """Let the messages of *source* go to *target*.
+
+        Args:
+            source: the sender.
+            target: the receiver.
+            condition: gets each message; a falsy answer keeps it from going this way.
+        """
+        ends = self._roster.add(source), self._roster.add(target)
+        return self._with(SingleEdgeGroup(*ends, condition))
+
+    def add_chain(self, executors: Sequence[Participant]) -> Self:
+        """Let the messages of each participant go to the next.
+
+        Raises:
+            ValueError: there are fewer than two.
+        """
+        if len(executors) < 2:  # noqa: PLR2004 (a chain has an edge at least)
+            raise ValueError(f"a chain needs at least two executors and got {len(executors)}")
+        ids = [self._roster.add(each) for each in executors]
+        for source_id, target_id in itertools.pairwise(ids):
+            self._with(SingleEdgeGroup(source_id, target_id))
+        return self
+
+    def add_fan_out_edges(self, source: Participant, targets: Sequence[Participant]) -> Self:
+        """Let each message of *source* go to all *targets*, which handle it concurrently.
+
+        Raises:
+            ValueError: there are fewer than two targets.
+        """
+        return self._with(FanOutEdgeGroup(self._roster.add(source), self._add_all(targets)))
+
+    def add_multi_selection_edge_group(
+        self, source: Participant, targets: Sequence[Participant], selection_func: Selector
+    ) -> Self:
+        """Let each message of *source* go to those *targets* that a function selects.
+
+        Args:
+            source: the sender.
+            targets: the receivers.
+            selection_func: gets the message and the ids of all targets, returns some of them.
+
+        Raises:
+            ValueError: there are fewer than two targets.
+        """
+        source_id = self._roster.add(source)
+        return self._with(FanOutEdgeGroup(source_id, self._add_all(targets), selection_func))
+
+    def add_fan_in_edges(self, sources: Sequence[Participant], target: Participant) -> Self:
+        """Join *sources*: the target gets one list, when each of them has sent a message.
+
+        The list is in the order of *sources*, with one item of each. What a source sends on
+        top of that waits for the next firing.
+
+        Raises:
+            ValueError: there are fewer than two sources.
+        """
+        source_ids = self._add_all(sources)
+        return self._with(FanInEdgeGroup(source_ids, self._roster.add(target)))
+
+    def add_switch_case_edge_group(
+        self, source: Participant, cases: Sequence[Case | Default]
+    ) -> Self:
+        """Let each message of *source* go to the target of the first case that wants it.
+
+        Args:
+            source: the sender.
+            cases: asked in this order; exactly one is a ``Default``, the last.
+
+        Raises:
+            ValueError: there are fewer than two entries, or not exactly one default.
+        """
+        source_id = self._roster.add(source)
+        return self._with(SwitchCaseEdgeGroup(source_id, [self._case(each) for each in cases]))
+
+    def build(self) -> Workflow:
+        """Check the graph and make the workflow.
+
+        Raises:
+            WorkflowValidationError: the first problem of the graph; ``problems`` has all.
+            TypeError: ``output_from`` lists something that can't take part in a workflow.
+        """
+        executors, factories = self._roster.executors, self._roster.factories
+        outputs = designate(
+            self._ids("output_from", self._output_from),
+            self._ids("intermediate_output_from", self._intermediate_from),
+            executors,
+        )
+        raise_problems(
+            [
+                *outputs.problems,
+                *find_problems(self._groups, executors, self._start_id),
+                *unretryable(executors, factories, self._settings.supervision),
+            ]
+        )
+        report_suspicions(self._groups, executors)
+        graph = Graph(
+            self._start_id,
+            executors,
+            self._groups,
+            output_ids=outputs.output_ids,
+            intermediate_ids=outputs.intermediate_ids,
+            factories=dict(factories),
+        )
+        # On use: whoever only describes graphs needs no engine.
+        from actors.workflows._workflow import Workflow
+
+        return Workflow(graph, self._settings)
+
+    def _with(self, group: EdgeGroup) -> Self:
+        self._groups.append(group)
+        return self
+
+    def _add_all(self, participants: Sequence[Participant]) -> list[str]:
+        return [self._roster.add(each) for each in participants]
+
+    def _case(self, given: Case | Default) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
+        target_id = self._roster.add(given.target)
+        if isinstance(given, Default):
+            return SwitchCaseEdgeGroupDefault(target_id)
+        return SwitchCaseEdgeGroupCase(given.condition, target_id)
+
+    def _ids(self, option: str, given: Sequence[Any] | None) -> Sequence[str] | None:
+        if given is None or isinstance(given, str):
+            return given
+        for each in given:
+            if isinstance(each, str) or not is_participant(each):
+                raise TypeError(
+                    f"{option} lists {each!r}; list the executors or agents themselves"
+                )
+        return [self._roster.id_of(each) or name_or_id(each) for each in given]
+
+
+def _one_of_two_names(output_from: OutputFrom, output_executors: OutputFrom) -> OutputFrom:
+    if output_executors is None:
+        return output_from
+    if output_from is not None:
+        raise TypeError(
+            "output_from and output_executors are two names of one option; use output_from"
+        )
+    warnings.warn(
+        "output_executors is deprecated; use output_from", DeprecationWarning, stacklevel=3
+    )
+    return output_executors

@@ -1,0 +1,81 @@
+"""What a run begins with, and what its continuation goes on with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from actors.workflows._deliveries import Request
+from actors.workflows._executor import Executor
+from actors.workflows._kwargs import RunKwargs
+
+if TYPE_CHECKING:
+    from actors.workflows._graph import Graph
+    from actors.workflows._run import Run
+
+# (target, source, message, the request that it answers)
+Beginning: TypeAlias = tuple[str, str, Any, Request | None]
+
+
+@attrs.define(eq=False)
+class Carry:
+    """The state of a run between its calls of ``run``.
+
+    Attributes:
+        shared: what ``set_state`` committed.
+        states: the frozen states of executors.
+        joins: what waits at joins, by index and source.
+        requests: open requests, by id.
+        executors: the executor objects of this run, where a factory made them.
+        kwargs: what the caller gave for agents; no checkpoint and no event gets to see it.
+        rounds: completed rounds.
+        seq: number of the last delivery.
+        beginning: what the next run delivers first.
+    """
+
+    shared: dict[str, Any] = attrs.field(factory=dict)
+    states: dict[str, Any] = attrs.field(factory=dict)
+    joins: dict[int, dict[str, tuple[Any, ...]]] = attrs.field(factory=dict)
+    requests: dict[str, Request] = attrs.field(factory=dict)
+    executors: dict[str, Executor] = attrs.field(factory=dict)
+    kwargs: RunKwargs = attrs.field(factory=RunKwargs)
+    rounds: int = 0
+    seq: int = 0
+    beginning: tuple[Beginning, ...] = ()
+
+    def executor(self, graph: Graph, executor_id: str) -> Executor:
+        """Return the executor object that this run uses."""
+        if executor_id not in graph.factories:
+            return graph.executors[executor_id]
+        if executor_id not in self.executors:
+            self.executors[executor_id] = graph.make_executor(executor_id)
+        return self.executors[executor_id]
+
+    def renewed(self, graph: Graph, executor_id: str) -> Executor:
+        """Return the executor object to try again with: a new one where there is a factory."""
+        self.executors.pop(executor_id, None)
+        return self.executor(graph, executor_id)
+
+    def update(self, run: Run) -> None:
+        """Take over what *run*, which ended well, has committed."""
+        self.states.update({name: cell.state for name, cell in run.cells.items()})
+        self.joins = {n: b.waiting for n, b in enumerate(run.outbox.joins) if not b.is_empty}
+        self.rounds = run.schedule.number
+        self.beginning = ()
+
+    def answered(self, beginning: tuple[Beginning, ...], kwargs: RunKwargs) -> Carry:
+        """Return a copy to go on with, in which the requests answered are no longer open.
+
+        A copy, because the run that is to go on may fail, and can then be continued again.
+        """
+        request_ids = {request.id for *_, request in beginning if request is not None}
+        return attrs.evolve(
+            self,
+            shared=dict(self.shared),
+            states=dict(self.states),
+            requests={k: r for k, r in self.requests.items() if k not in request_ids},
+            executors=dict(self.executors),
+            kwargs=kwargs,
+            beginning=beginning,
+        )

@@ -1,0 +1,196 @@
+# An executor in one run: its committed state and its queue. It is a cell of the run's dispatcher
+# exactly as an actor is one of a system's; what differs is the commit, which belongs to the run.
+"""One executor of one run, and its turns."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from actors._core._errors import OutboxLimitError
+from actors._core._mailbox import Mailbox
+from actors.workflows._context import TurnContext
+from actors.workflows._executor import Executor
+from actors.workflows._routing import choose_targets
+from protocols._events import WorkflowEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from actors._core._dispatch import Worker
+    from actors.workflows._deliveries import Delivery, Request
+    from actors.workflows._run import Run
+
+
+class ExecutorCell:
+    """One executor of one run. It has no task."""
+
+    __slots__ = (
+        "context",
+        "ctx",
+        "designation",
+        "executor",
+        "find",
+        "is_plain",
+        "is_scheduled",
+        "mailbox",
+        "name",
+        "rolls_back_by_hooks",
+        "run",
+        "snapshot",
+        "state",
+    )
+
+    def __init__(self, run: Run, executor: Executor) -> None:
+        self.run = run
+        self.executor = executor
+        self.name = executor.id
+        self.find = executor.finder
+        self.state = executor.state
+        # Admission is the run's affair: its outbox has the bound, not each mailbox.
+        self.mailbox = Mailbox(float("inf"))
+        self.is_scheduled = False
+        self.context = run.context
+        self.ctx: TurnContext | None = None
+        self.designation = run.graph.designations.get(executor.id)
+        routes = run.graph.routes.get(executor.id)
+        self.snapshot: Any = None
+        # Whether a failed turn is undone by giving the executor its last snapshot back.
+        self.rolls_back_by_hooks = run.supervision is not None and has_snapshots(executor)
+        # Whether the handler's own coroutine is the whole turn.
+        self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
+
+    def renew(self, executor: Executor) -> None:
+        """Go on with a new object, where a factory makes them."""
+        self.executor = executor
+        self.find = executor.finder
+
+    def push(self, delivery: Delivery) -> None:
+        """Queue *delivery*."""
+        mailbox = self.mailbox
+        mailbox.accepted += 1
+        mailbox.queue.append(delivery)
+        if not self.is_scheduled:
+            self.is_scheduled = True
+            self.run.dispatcher.schedule(self)
+
+    def push_back(self, delivery: Delivery) -> None:
+        """Make *delivery* the next one again: its turn never was."""
+        self.mailbox.queue.appendleft(delivery)
+
+    # ------------------------------------------------------------------ turns
+
+    def begin(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002
+        """Start a turn for the oldest delivery."""
+        run, mailbox = self.run, self.mailbox
+        if not mailbox.queue or run.dispatcher.closed or self._outbox_is_full(run):
+            self.is_scheduled = False
+            return None
+        delivery: Delivery = mailbox.queue.popleft()
+        seq, _, sources, message, request = delivery
+        attempt = run.attempts.get(seq, 0) + 1 if run.attempts else 1
+        run.emit(
+            WorkflowEvent(
+                "executor_invoked", message, False, None, None, self.name, None, seq, attempt
+            )
+        )
+        ctx = self.ctx = TurnContext(self, delivery, attempt)
+        self.context = run.context.copy()
+        try:
+            if request is not None:
+                return self._answer(ctx, request, message)
+            found = self.find(message)
+            assert found is not None, f"{self.name!r} has no handler for what it says it takes"
+            if len(sources) > 1:
+                # An attempt that changes the list a join released must not change the next's.
+                message = list(message)
+            if self.is_plain:
+                return found.function(self.executor, message, ctx)
+            return self._careful(ctx, partial(found.function, self.executor, message, ctx))
+        except Exception as exc:  # noqa: BLE001  (a decorator that isn't async: the turn's error)
+            return self._careful(ctx, partial(_raise, exc))
+
+    def _outbox_is_full(self, run: Run) -> bool:
+        if len(run.outbox.open) <= run.max_in_flight:
+            return False
+        run.fail(OutboxLimitError(run.settings.name, run.max_in_flight))
+        return True
+
+    def _answer(
+        self, ctx: TurnContext, request: Request, message: Any
+    ) -> Coroutine[Any, Any, Any]:
+        found = self.executor.find_response_handler(request.data, message)
+        assert found is not None, "responses without a handler are refused before the run"
+        call = partial(found.function, self.executor, request.data, message, ctx)
+        return call() if self.is_plain else self._careful(ctx, call)
+
+    async def _careful(  # noqa: ASYNC910  (a handler that doesn't wait costs no checkpoint)
+        self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]
+    ) -> None:
+        """A turn with something to await around the handler: snapshots, conditions."""
+        if self.rolls_back_by_hooks:
+            await self._roll_back(ctx)
+        await call()
+        run = self.run
+        if ctx.sent:
+            chosen = ctx.more().chosen = []
+            for message, target in ctx.sent:
+                chosen.append(await choose_targets(run.graph, self.name, message, target))
+        if self.rolls_back_by_hooks:
+            ctx.more().snapshot = await self._saved()
+
+    async def _roll_back(self, ctx: TurnContext) -> None:  # noqa: ASYNC910  (mostly nothing to do)
+        if self.snapshot is None:
+            self.snapshot = await self._saved()
+        elif ctx.attempt > 1:
+            await self.executor.on_checkpoint_restore(deepcopy(self.snapshot))
+
+    async def _saved(self) -> dict[str, Any]:
+        # Hooks like to hand out the very list that the next turn will change.
+        return deepcopy(await self.executor.on_checkpoint_save())
+
+    def done(self) -> bool:
+        """Commit the turn; nothing of it counts if the run has ended meanwhile."""
+        run = self.run
+        if run.dispatcher.closed:
+            return self.not_done(None)
+        ctx, self.ctx = self.ctx, None
+        assert ctx is not None
+        ctx.is_open = False
+        self.mailbox.handled += 1
+        run.commit(ctx)
+        more = self.is_scheduled = bool(self.mailbox.queue) and not run.dispatcher.closed
+        return more
+
+    def not_done(self, error: BaseException | None) -> bool:
+        """Commit nothing: an error, or an interruption."""
+        ctx, self.ctx = self.ctx, None
+        assert ctx is not None
+        ctx.is_open = False
+        is_ready = self.run.not_committed(ctx, error)
+        return self._has_more() if is_ready else self._wait()
+
+    def _has_more(self) -> bool:
+        more = bool(self.mailbox.queue) and not self.run.is_over
+        self.is_scheduled = more
+        return more
+
+    def _wait(self) -> bool:
+        """Stay out of the ready queue, marked as scheduled: a timer will put the cell in."""
+        self.is_scheduled = True
+        return False
+
+
+def _raise(error: Exception) -> Coroutine[Any, Any, Any]:
+    raise error
+
+
+def has_snapshots(executor: Executor) -> bool:
+    """Whether *executor* keeps mutable attributes, and says how to save and restore them."""
+    kind = type(executor)
+    return (
+        executor.state is None
+        and kind.on_checkpoint_save is not Executor.on_checkpoint_save
+        and kind.on_checkpoint_restore is not Executor.on_checkpoint_restore
+    )

@@ -1,0 +1,191 @@
+"""The turn of an executor, as its handler sees it; all that it does is kept back here.
+
+Outputs are the exception: they reach listeners live, and enter the result at the commit.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from actors._core._errors import TurnOverError
+from actors.workflows._context_api import WorkflowContext
+from actors.workflows._deliveries import Delivery, Request
+from protocols._events import WorkflowEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from actors.workflows._cell import ExecutorCell
+
+RESERVED: Final = frozenset(
+    {"started", "status", "failed", "output", "intermediate", "request_info"}
+)
+
+
+class Rare:
+    """What only some turns have.
+
+    ``chosen`` and ``snapshot`` are what the end of the turn found out where it had to await:
+    the targets of each message, and what the executor keeps.
+    """
+
+    __slots__ = ("actions", "chosen", "requests", "snapshot")
+
+    def __init__(self) -> None:
+        self.actions: list[Callable[[], None]] = []
+        self.chosen: list[tuple[str, ...]] | None = None
+        self.requests: dict[str, Request] = {}
+        self.snapshot: Any = None
+
+
+class TurnContext(WorkflowContext[Any, Any]):
+    """The context of one attempt at one delivery."""
+
+    __slots__ = (
+        "attempt",
+        "cell",
+        "delivery",
+        "is_open",
+        "outputs",
+        "rare",
+        "sent",
+        "state",
+        "writes",
+    )
+
+    # Slots, where the base declares properties for the reader.
+    state: Any
+    attempt: int
+
+    def __init__(self, cell: ExecutorCell, delivery: Delivery, attempt: int) -> None:
+        self.cell = cell
+        self.delivery = delivery
+        self.attempt = attempt
+        self.state = cell.state
+        self.sent: list[tuple[Any, str | None]] = []
+        self.outputs: list[Any] = []
+        # Made when they are first needed.
+        self.writes: dict[str, Any] | None = None
+        self.rare: Rare | None = None
+        self.is_open = True
+
+    @property
+    def has_returned(self) -> bool:
+        """Whether the handler has; what then still goes on is the asking of conditions."""
+        return self.rare is not None and self.rare.chosen is not None
+
+    def more(self) -> Rare:
+        """Return what only some turns have, made when it is first needed."""
+        if self.rare is None:
+            self.rare = Rare()
+        return self.rare
+
+    def _check(self) -> None:
+        if not self.is_open:
+            raise TurnOverError(self.delivery.target)
+
+    async def send_message(  # noqa: ASYNC910  (kept back: there is nothing to wait for)
+        self, message: Any, target_id: str | None = None
+    ) -> None:
+        """See `WorkflowContext.send_message`."""
+        if not self.is_open:
+            raise TurnOverError(self.delivery.target)
+        self.sent.append((message, target_id))
+
+    async def yield_output(self, output: Any) -> None:  # noqa: ASYNC910  (waits for slow readers only)
+        """See `WorkflowContext.yield_output`."""
+        if not self.is_open:
+            raise TurnOverError(self.delivery.target)
+        self.outputs.append(output)
+        run = self.cell.run
+        kind = self.cell.designation
+        if kind is None:
+            return  # noqa: ASYNC910  (nobody sees it)
+        seq, target = self.delivery.seq, self.delivery.target
+        # By position: this is made once per token.
+        event = WorkflowEvent(kind, output, True, None, None, target, None, seq, self.attempt)
+        if run.emit(event):
+            await run.room()
+
+    async def request_info(  # noqa: ASYNC910  (as send_message)
+        self, request_data: object, response_type: Any, *, request_id: str | None = None
+    ) -> None:
+        """See `WorkflowContext.request_info`."""
+        self._check()
+        request_id = request_id or str(uuid.uuid4())
+        self.more().requests[request_id] = Request(
+            request_id, self.delivery.target, request_data, response_type
+        )
+
+    async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (as yield_output)
+        """See `WorkflowContext.add_event`."""
+        self._check()
+        if event.type in RESERVED:
+            event = WorkflowEvent.warning(
+                f"executor {self.delivery.target!r} made an event of type {event.type!r}, which "
+                "only the engine makes; give it a type of your own"
+            )
+        if self.cell.run.emit(msgspec.structs.replace(event, from_executor=True)):
+            await self.cell.run.room()
+
+    def get_state(self, key: str, default: Any = None) -> Any:
+        """See `WorkflowContext.get_state`."""
+        if self.writes is not None and key in self.writes:
+            return self.writes[key]
+        run = self.cell.run
+        return run.schedule.read(run, self.delivery.target, key, default)
+
+    def set_state(self, key: str, value: Any) -> None:
+        """See `WorkflowContext.set_state`."""
+        self._check()
+        if self.writes is None:
+            self.writes = {}
+        self.writes[key] = value
+
+    @property
+    def source_executor_ids(self) -> list[str]:
+        """See `WorkflowContext.source_executor_ids`."""
+        return list(self.delivery.sources)
+
+    def get_source_executor_id(self) -> str:
+        """See `WorkflowContext.get_source_executor_id`."""
+        sources = self.delivery.sources
+        if len(sources) != 1:
+            raise RuntimeError(
+                f"{self.delivery.target!r} got a message from several executors "
+                f"({', '.join(sources)}); use source_executor_ids"
+            )
+        return sources[0]
+
+    @property
+    def request_id(self) -> str | None:
+        """See `WorkflowContext.request_id`."""
+        return None if self.delivery.request is None else self.delivery.request.id
+
+    def is_streaming(self) -> bool:
+        """See `WorkflowContext.is_streaming`."""
+        return self.cell.run.feed is not None
+
+    def get_sent_messages(self) -> list[Any]:
+        """See `WorkflowContext.get_sent_messages`."""
+        return [message for message, _ in self.sent]
+
+    def get_yielded_outputs(self) -> list[Any]:
+        """See `WorkflowContext.get_yielded_outputs`."""
+        return list(self.outputs)
+
+    def get_run_kwargs(self) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+        """Return what the caller of ``run`` gave for the tools and the client of this executor.
+
+        Returns:
+            ``function_invocation_kwargs`` and ``client_kwargs``, each None if not given.
+        """
+        return self.cell.run.kwargs_of(self.delivery.target)
+
+    def _at_commit(self, action: Callable[[], None]) -> None:
+        """Have *action*, which must neither wait nor raise, called when this turn takes effect."""
+        self._check()
+        self.more().actions.append(action)

@@ -1,0 +1,167 @@
+"""The definition of a workflow: executors, edges, joins, and where outputs count.
+
+Immutable once made; the runs of a workflow share nothing but this. What the engine asks per
+message (who comes next?) is compiled into lookups here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+
+from actors.workflows._edges import EdgeGroup, FanInEdgeGroup
+from actors.workflows._executor import Executor
+from actors.workflows._joins import Join
+from protocols._errors import WorkflowException
+
+Designation: TypeAlias = Literal["output", "intermediate"]
+ExecutorFactory: TypeAlias = Callable[[], Executor]
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def _copied(executors: Mapping[str, Executor]) -> Mapping[str, Executor]:
+    return dict(executors)
+
+
+def _in_order(groups: Iterable[EdgeGroup]) -> tuple[EdgeGroup, ...]:
+    return tuple(groups)
+
+
+@attrs.frozen(eq=False)
+class Routes:
+    """Where the messages of one executor may go.
+
+    Args:
+        groups: the groups that start there, joins excluded, in order of declaration.
+        joins: indexes into ``graph.joins`` of the joins that it is a source of.
+        static: targets that need no condition, in order of declaration.
+        is_static: whether no group has a condition, so that ``static`` is the whole answer.
+        targets: the targets of each group, made ready for asking.
+    """
+
+    groups: tuple[EdgeGroup, ...]
+    joins: tuple[int, ...]
+    static: tuple[str, ...] = attrs.field(init=False)
+    is_static: bool = attrs.field(init=False)
+    targets: tuple[tuple[EdgeGroup, tuple[str, ...]], ...] = attrs.field(init=False)
+
+    @static.default
+    def _static(self) -> tuple[str, ...]:
+        plain = (group for group in self.groups if not group.is_conditional)
+        return tuple(target for group in plain for target in group.target_executor_ids)
+
+    @is_static.default
+    def _is_static(self) -> bool:
+        return not any(group.is_conditional for group in self.groups)
+
+    @targets.default
+    def _targets(self) -> tuple[tuple[EdgeGroup, tuple[str, ...]], ...]:
+        return tuple((group, tuple(group.target_executor_ids)) for group in self.groups)
+
+
+@attrs.frozen(eq=False)
+class Graph:
+    """Executors by id, and how messages go between them.
+
+    Args:
+        start_id: who gets the input of a run.
+        executors: by id. Where there is a factory, this is the one that was made to look at;
+            no run uses it.
+        edge_groups: in order of declaration.
+        output_ids: whose outputs are outputs of the workflow; None for everybody's.
+        intermediate_ids: whose outputs are intermediate ones; None where ``output_ids`` is.
+        factories: what makes a new executor for each run, by id, where one was given.
+        joins: the joins among the groups.
+        routes: by sender; no entry for one without an outgoing edge.
+        accepts: by executor, whether it takes a message, as a truth value.
+        designations: what an executor's outputs count as; no entry where they are hidden.
+    """
+
+    start_id: str
+    executors: Mapping[str, Executor] = attrs.field(converter=_copied)
+    edge_groups: tuple[EdgeGroup, ...] = attrs.field(converter=_in_order, default=())
+    output_ids: tuple[str, ...] | None = None
+    intermediate_ids: tuple[str, ...] | None = None
+    factories: Mapping[str, ExecutorFactory] = _NONE
+    joins: tuple[Join, ...] = attrs.field(init=False)
+    routes: Mapping[str, Routes] = attrs.field(init=False)
+    accepts: Mapping[str, Callable[[object], object]] = attrs.field(init=False)
+    designations: Mapping[str, Designation] = attrs.field(init=False)
+
+    @joins.default
+    def _joins(self) -> tuple[Join, ...]:
+        return tuple(
+            Join(tuple(group.source_executor_ids), group.target_executor_ids[0])
+            for group in self.edge_groups
+            if isinstance(group, FanInEdgeGroup)
+        )
+
+    @routes.default
+    def _routes(self) -> dict[str, Routes]:
+        groups: dict[str, list[EdgeGroup]] = {}
+        joins: dict[str, list[int]] = {}
+        for group in self.edge_groups:
+            if not isinstance(group, FanInEdgeGroup):
+                for source in group.source_executor_ids:
+                    groups.setdefault(source, []).append(group)
+        for index, join in enumerate(self.joins):
+            for source in join.sources:
+                joins.setdefault(source, []).append(index)
+        return {
+            source: Routes(tuple(groups.get(source, ())), tuple(joins.get(source, ())))
+            for source in (*groups, *joins)
+        }
+
+    @accepts.default
+    def _accepts(self) -> dict[str, Callable[[object], object]]:
+        return {
+            name: executor.finder
+            if type(executor).can_handle_data is Executor.can_handle_data
+            else executor.can_handle_data
+            for name, executor in self.executors.items()
+        }
+
+    @designations.default
+    def _designations(self) -> dict[str, Designation]:
+        if self.output_ids is None and self.intermediate_ids is None:
+            return dict.fromkeys(self.executors, "output")
+        found: dict[str, Designation] = dict.fromkeys(self.intermediate_ids or (), "intermediate")
+        return {**found, **dict.fromkeys(self.output_ids or (), "output")}
+
+    def designation(self, executor_id: str) -> Designation | None:
+        """Say what the outputs of an executor count as; None where they are hidden."""
+        return self.designations.get(executor_id)
+
+    def executors_of_a_run(self) -> dict[str, Executor]:
+        """Return the executors for one run: new ones where a factory was given.
+
+        Raises:
+            WorkflowException: a factory made something else than when the workflow was built.
+        """
+        return {
+            name: self.make_executor(name) if name in self.factories else executor
+            for name, executor in self.executors.items()
+        }
+
+    def make_executor(self, executor_id: str) -> Executor:
+        """Make a new executor with the factory that was given for this id.
+
+        Raises:
+            WorkflowException: the factory made something else than when the workflow was built.
+        """
+        made = self.factories[executor_id]()
+        if made.id != executor_id:
+            raise WorkflowException(
+                f"the factory of executor {executor_id!r} now made one with the id {made.id!r}; "
+                "a factory must give the same id each time, since edges and checkpoints use it"
+            )
+        return made
+
+    @property
+    def shared_executor_ids(self) -> tuple[str, ...]:
+        """The executors of which all runs use the same object."""
+        return tuple(name for name in self.executors if name not in self.factories)

@@ -1,0 +1,64 @@
+"""What nobody handled in a run, and how to say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.workflows._result import Undelivered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from actors.workflows._graph import Graph
+    from actors.workflows._joins import JoinBuffer
+
+
+class Leftovers:
+    """Messages that no executor took, and items left at joins."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: list[Undelivered] = []
+
+    def add_message(self, graph: Graph, source: str, message: Any, target_id: str | None) -> None:
+        """Note a message that nobody gets, unless that is what the graph means.
+
+        It does mean it if the sender has no edges at all (the end of a chain), or if a
+        condition said no to an executor that would have taken the message.
+        """
+        kind = type(message).__name__
+        if target_id is not None:
+            reason = f"{source!r} has no edge to {target_id!r} that takes a {kind}"
+            self._found.append(Undelivered(source, message, reason))
+            return
+        routes = graph.routes.get(source)
+        if routes is None:
+            return
+        targets = [target for _, group in routes.targets for target in group]
+        if not any(graph.accepts[target](message) for target in targets):
+            known = ", ".join(map(repr, targets)) or "the join"
+            reason = f"none of the targets of {source!r} ({known}) has a handler for a {kind}"
+            self._found.append(Undelivered(source, message, reason))
+
+    def add_joins(self, joins: Iterable[JoinBuffer]) -> None:
+        """Note what waits at joins that can't fire any more."""
+        for buffer in joins:
+            if buffer.is_empty:
+                continue
+            missing = ", ".join(map(repr, buffer.missing))
+            reason = f"the join at {buffer.join.target!r} still waits for {missing}"
+            self._found += [
+                Undelivered(source, item, reason)
+                for source, items in buffer.waiting.items()
+                for item in items
+            ]
+
+    def all(self) -> tuple[Undelivered, ...]:
+        """Return all of it, in the order it was found."""
+        return tuple(self._found)
+
+    def warnings(self) -> Iterator[str]:
+        """Say each reason once."""
+        for reason in dict.fromkeys(each.reason for each in self._found):
+            yield f"undelivered: {reason}"

@@ -1,0 +1,72 @@
+# Rounds. The effects of a committed turn wait until every turn of the round has committed, and
+# are applied in the order of the round's deliveries, not of the turns' completion: so timing
+# doesn't change the result. An executor sees what it wrote itself earlier in the round; its
+# siblings don't, they all read what was committed before the round.
+"""The superstep schedule: what is applied when, and when a round is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from protocols._errors import WorkflowConvergenceException
+from protocols._events import WorkflowEvent
+
+if TYPE_CHECKING:
+    from actors.workflows._deliveries import Effects, News
+    from actors.workflows._run import Run
+
+
+class Superstep:
+    """Rounds over the actors of one run, which it is given and doesn't keep: no cycles.
+
+    Args:
+        number: rounds that earlier runs of the same state have completed.
+        max_iterations: rounds that this one may take.
+    """
+
+    def __init__(self, number: int, max_iterations: int) -> None:
+        self.number = number
+        # Waiting people don't use up max_iterations: it is counted from where this run began.
+        self._limit = number + max_iterations
+        self._effects: dict[int, Effects] = {}
+        self._own: dict[str, dict[str, Any]] = {}
+
+    def read(self, run: Run, reader: str, key: str, default: Any) -> Any:
+        """Return what *reader* sees under *key*: its own writes of the round, else the committed."""
+        own = self._own.get(reader)
+        return own[key] if own and key in own else run.shared.get(key, default)
+
+    def start(self, run: Run, news: News) -> None:
+        """Begin a round; or fail the run, if it has had all that it may."""
+        if self.number >= self._limit:
+            # Not raised: the commit that brought us here is told of, and then the failure.
+            error = WorkflowConvergenceException(
+                f"workflow {run.settings.name!r} was not done after "
+                f"{run.settings.max_iterations} supersteps; is there a loop without an "
+                "end? Otherwise allow more with WorkflowBuilder(max_iterations=…)"
+            )
+            run.fail(error)
+            return
+        news.events.append(self._event("superstep_started", self.number + 1))
+
+    def committed(self, run: Run, seq: int, effects: Effects, news: News) -> None:
+        """Keep the effects of a turn; at the last one of the round apply them all."""
+        if run.outbox.open:
+            self._effects[seq] = effects
+            if effects.writes:
+                self._own.setdefault(effects.source, {}).update(effects.writes)
+            return
+        if self._effects:
+            self._effects[seq] = effects
+            done, self._effects, self._own = self._effects, {}, {}
+            for number in sorted(done):
+                run.apply(done[number], news)
+        else:
+            run.apply(effects, news)  # the only turn of its round
+        self.number += 1
+        news.events.append(self._event("superstep_completed", self.number))
+        if run.outbox.open:
+            self.start(run, news)
+
+    def _event(self, kind: str, number: int) -> WorkflowEvent:
+        return WorkflowEvent(kind, None, False, None, None, None, number)

@@ -1,0 +1,309 @@
+"""``Workflow``: a graph that can be run, again and again, and what its runs have left open."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from actors._core._explore import chance
+from actors.workflows._carry import Carry
+from actors.workflows._kwargs import RunKwargs
+from actors.workflows._requests import answers
+from actors.workflows._run import Run
+from actors.workflows._run_stream import RunSource, RunStream
+from actors.workflows._sharing import Exclusive
+from actors.workflows._waiting import Waiting
+from protocols._errors import WorkflowException
+from protocols._events import WorkflowMessage, WorkflowRunState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+    from actors._core._feed import Feed
+    from actors.workflows._executor import Executor
+    from actors.workflows._graph import Graph
+    from actors.workflows._result import WorkflowRunResult
+    from actors.workflows._settings import Settings
+    from protocols._events import WorkflowEvent
+
+
+class Workflow:
+    """An immutable graph of executors, made by `WorkflowBuilder`.
+
+    Its runs share nothing but the graph, and what the user shares on purpose. After any end, a
+    failure or a cancellation included, it can run again at once.
+
+    Args:
+        graph: what is run.
+        settings: how.
+
+    Raises:
+        WorkflowException: the settings ask for something that this version doesn't do yet.
+    """
+
+    def __init__(self, graph: Graph, settings: Settings) -> None:
+        _refuse_what_is_not_there(settings)
+        self.graph = graph
+        self.settings = settings
+        self.id = str(uuid.uuid4())
+        self._random = random.Random()  # noqa: S311  (jitter, no secret)
+        self._exclusive = Exclusive(self.name, graph)
+        self._running: dict[Run, None] = {}
+        self._waiting = Waiting(self.name)
+        self._status = WorkflowRunState.IDLE
+
+    @property
+    def name(self) -> str:
+        """Its name; made up if the builder got none."""
+        return self.settings.name
+
+    @property
+    def description(self) -> str | None:
+        """What it is for, in the words of whoever built it."""
+        return self.settings.description
+
+    @property
+    def max_iterations(self) -> int:
+        """How many supersteps a run may take."""
+        return self.settings.max_iterations
+
+    @property
+    def status(self) -> WorkflowRunState:
+        """How the latest of the runs in progress stands, or the last one ended; at first IDLE."""
+        latest = next(reversed(self._running), None)
+        return self._status if latest is None else latest.status
+
+    def __repr__(self) -> str:
+        return f"<Workflow {self.name}: {', '.join(self.graph.executors)}>"
+
+    # ------------------------------------------------------------------ running
+
+    @overload
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: Literal[False] = False,
+        responses: Mapping[str, Any] | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+    ) -> Awaitable[WorkflowRunResult]: ...
+
+    @overload
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: Literal[True],
+        responses: Mapping[str, Any] | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+    ) -> RunStream: ...
+
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: bool = False,
+        responses: Mapping[str, Any] | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+    ) -> Awaitable[WorkflowRunResult] | RunStream:
+        """Run the workflow. Nothing happens before the result is awaited or iterated.
+
+        Args:
+            message: what the start executor gets. A `WorkflowMessage` is unwrapped.
+            stream: return the events as they happen, instead of the result.
+            responses: answers to open requests of an earlier run, by request id; goes on with it.
+            include_status_events: keep ``status`` events in the result's list, too.
+            function_invocation_kwargs: for the tools of agents; for all, or by executor id. A
+                run that goes on keeps those it had, unless others are given.
+            client_kwargs: for the chat clients of agents, likewise.
+            checkpoint_id: not there yet.
+            checkpoint_storage: not there yet.
+
+        Returns:
+            An awaitable of the result; with ``stream`` a `ResponseStream` of events.
+
+        Raises:
+            ValueError: neither a message nor responses, or both, or an answer that doesn't fit.
+            RuntimeError: there are responses, but no run waits for any.
+            WorkflowException: another run is going on with the same executor objects; or the
+                run that is to be gone on with is already, or can't be told from others.
+        """
+        if checkpoint_id is not None or checkpoint_storage is not None:
+            raise WorkflowException(
+                "checkpoints of workflows are not there yet; leave out checkpoint_id and "
+                "checkpoint_storage"
+            )
+        if isinstance(message, WorkflowMessage):
+            message = message.data
+        self._exclusive.check()
+        kwargs = function_invocation_kwargs, client_kwargs
+        key, carry = self._begin(message, responses, kwargs)
+
+        def make_run(feed: Feed[WorkflowEvent] | None) -> Run:
+            self._exclusive.check()
+            if key is not None:
+                self._waiting.take(key)
+            return self._register(
+                Run(
+                    self.graph,
+                    self.settings,
+                    carry,
+                    feed=feed,
+                    chance=chance(self._random),
+                    on_end=partial(self._ended, key, self._waiting.moment()),
+                    include_status_events=include_status_events,
+                )
+            )
+
+        if stream:
+            return RunStream(RunSource(make_run))
+        return self._run(lambda: make_run(None))
+
+    async def _run(self, make_run: Any) -> WorkflowRunResult:
+        run: Run = make_run()
+        return await run.execute()
+
+    def _begin(
+        self,
+        message: Any,
+        responses: Mapping[str, Any] | None,
+        kwargs: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
+    ) -> tuple[int | None, Carry]:
+        """Return what to begin with, and which waiting run it goes on with, if any."""
+        if message is None and responses is None:
+            raise ValueError(
+                f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
+            )
+        if message is not None and responses is not None:
+            raise ValueError(
+                f"workflow {self.name!r}: give run() either a message, which begins anew, or "
+                "responses, which go on with the last run"
+            )
+        if responses is None:
+            start = self.graph.start_id
+            fresh = RunKwargs(frozenset(self.graph.executors), *kwargs)
+            beginning = ((start, f"internal:{start}", message, None),)
+            return None, Carry(kwargs=fresh, beginning=beginning)
+        key, waiting = self._waiting.find(responses)
+        found = answers(self.graph, waiting.requests, responses)
+        return key, waiting.answered(found, waiting.kwargs.replaced(*kwargs))
+
+    def _register(self, run: Run) -> Run:
+        self._running[run] = None
+        self._exclusive.count(1)
+        return run
+
+    def _ended(self, key: int | None, since: int, run: Run) -> None:
+        """Take note of a run's end. A run that waits for people can be gone on with."""
+        del self._running[run]
+        self._exclusive.count(-1)
+        self._status = run.status
+        is_waiting = run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+        if key is not None:
+            is_done = is_waiting or run.status is WorkflowRunState.IDLE
+            self._waiting.give_back(key, is_done=is_done)
+        if is_waiting:
+            self._waiting.add(run.carry, since)
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def executors(self) -> dict[str, Executor]:
+        """The executors by id."""
+        return dict(self.graph.executors)
+
+    def get_executors_list(self) -> list[Executor]:
+        """Return the executors."""
+        return list(self.graph.executors.values())
+
+    def get_start_executor(self) -> Executor:
+        """Return the executor that gets the input."""
+        return self.graph.executors[self.graph.start_id]
+
+    def get_output_executors(self) -> list[Executor]:
+        """Return the executors whose outputs are outputs of the workflow."""
+        return self._designated("output")
+
+    def get_intermediate_executors(self) -> list[Executor]:
+        """Return the executors whose outputs are intermediate ones."""
+        return self._designated("intermediate")
+
+    def _designated(self, kind: str) -> list[Executor]:
+        found = self.graph.designations
+        return [e for name, e in self.graph.executors.items() if found.get(name) == kind]
+
+    def is_terminal_executor(self, executor_id: str) -> bool:
+        """Say whether the outputs of an executor are outputs of the workflow."""
+        return self.graph.designation(executor_id) == "output"
+
+    def is_intermediate_executor(self, executor_id: str) -> bool:
+        """Say whether the outputs of an executor are intermediate ones."""
+        return self.graph.designation(executor_id) == "intermediate"
+
+    @property
+    def input_types(self) -> list[Any]:
+        """What the start executor takes."""
+        return self.get_start_executor().input_types
+
+    @property
+    def output_types(self) -> list[Any]:
+        """What the output executors yield."""
+        found = (t for e in self.get_output_executors() for t in e.workflow_output_types)
+        return list(dict.fromkeys(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the graph in plain data; conditions by their names."""
+        graph = self.graph
+        described: dict[str, Any] = {
+            "name": self.name,
+            "id": self.id,
+            "start_executor_id": graph.start_id,
+            "max_iterations": self.max_iterations,
+            "edge_groups": [group.to_dict() for group in graph.edge_groups],
+            "executors": {name: e.to_dict() for name, e in graph.executors.items()},
+            "output_executors": _listed(graph.output_ids),
+            "intermediate_executors": _listed(graph.intermediate_ids),
+        }
+        if self.description is not None:
+            described["description"] = self.description
+        return described
+
+    def to_json(self) -> str:
+        """Return ``to_dict`` as JSON."""
+        return json.dumps(self.to_dict())
+
+
+def _listed(ids: tuple[str, ...] | None) -> list[str] | None:
+    return None if ids is None else list(ids)
+
+
+def _refuse_what_is_not_there(settings: Settings) -> None:
+    """Say so at build: a setting that silently did nothing would be found out in production."""
+    asked = {
+        "schedule='flow'": settings.schedule != "superstep",
+        "strict_types=True": settings.strict_types,
+        "checkpoint_storage": settings.checkpoint_storage is not None,
+        "durability": settings.durability is not None,
+        "a strategy that restarts siblings": settings.supervision is not None
+        and settings.supervision.strategy != "one_for_one",
+    }
+    if missing := [name for name, is_asked in asked.items() if is_asked]:
+        raise WorkflowException(
+            f"workflow {settings.name!r}: this version doesn't do {', '.join(missing)} yet; leave "
+            "it out"
+        )
