@@ -237,12 +237,12 @@ class Dispatcher:
     def _is_superfluous(self, worker: Worker) -> bool:
         return worker.spare and not self.ready and len(self._parked) >= MAX_PARKED
 
-    async def _look(  # noqa: C901, ASYNC910  (the hot loop: calls for its parts would cost a tenth)
+    async def _look(  # noqa: C901, PLR0912, ASYNC910  (the hot loop: calls for its parts would cost a tenth)
         self, worker: Worker, home: Context
     ) -> None:
         """Run turns until the scope has to be renewed, or there are workers to spare."""
         task, ready, choose = worker.task, self.ready, self._choose
-        token = innermost(task)
+        token, unpark = innermost(task), partial(self._abort_parking, task)
         turn: Any
         try:
             while not (self.closed or worker.interrupted):
@@ -250,8 +250,15 @@ class Dispatcher:
                     # What is kept in here would live as long as nothing happens.
                     coro = turn = trap = error = context = cell = None
                     worker.cell, worker.coro, task.context = None, None, home
-                    if not await self._pause(worker):
-                        return
+                    if self._is_superfluous(worker):
+                        return  # noqa: ASYNC910  (its task ends)
+                    if ready:
+                        await checkpoint()
+                    else:
+                        self.lookers -= 1
+                        self._parked.append(task)
+                        await wait_task_rescheduled(unpark)
+                    worker.turns = 0
                     continue
                 worker.turns += 1
                 worker.cell = cell = ready.popleft() if choose is None else choose(ready)
@@ -283,19 +290,6 @@ class Dispatcher:
         finally:
             worker.cell = worker.coro = error = None
             task.context = home
-
-    async def _pause(self, worker: Worker) -> bool:
-        """Let others run, or wait until there is work. False: this worker isn't needed."""
-        if self._is_superfluous(worker):
-            return False  # noqa: ASYNC910  (its task ends)
-        if self.ready:
-            await checkpoint()
-        else:
-            self.lookers -= 1
-            self._parked.append(worker.task)
-            await wait_task_rescheduled(partial(self._abort_parking, worker.task))
-        worker.turns = 0
-        return True
 
     def _abort_parking(self, task: Task, _: Any) -> Abort:
         self._parked.remove(task)

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -39,8 +38,6 @@ from actors._core._supervision import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from actors._core._cell import Cell
     from actors._core._reasons import ExitReason
 
@@ -189,11 +186,13 @@ class Life(Ending):
 
     # ------------------------------------------------------------------ waiting
 
-    def waits_for(self, other: Cell) -> Callable[[], None]:
-        """Note that this actor's turn waits for *other*; calling the result undoes that."""
-        others = self.family().waits_for
-        others.append(other)
-        return partial(others.remove, other)
+    def waits_for(self, other: Cell) -> None:
+        """Note that this actor's turn waits for *other*."""
+        self.family().waits_for.append(other)
+
+    def waits_no_more(self, other: Cell) -> None:
+        """That wait is decided."""
+        self.family().waits_for.remove(other)
 
     async def wait_started(self) -> None:
         """Wait until messages are taken."""

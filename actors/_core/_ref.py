@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trio.lowlevel import (
@@ -95,7 +96,8 @@ class ActorRef(Generic[MessageT_contra]):
         sender = waiter(task, cell)
         waiting = mailbox.wait_for_room(message, task)
         if sender is not None:
-            waiting.on_end = sender.waits_for(cell)
+            sender.waits_for(cell)
+            waiting.on_end = partial(sender.waits_no_more, cell)
 
         def abort(_: Any) -> Abort:
             mailbox.forget(waiting)
@@ -142,7 +144,8 @@ class ActorRef(Generic[MessageT_contra]):
             request.drop()
             raise
         if asker is not None:
-            request.release = asker.waits_for(cell)
+            request.asker = asker
+            asker.waits_for(cell)
         await wait_task_rescheduled(request.abort)
         return request.unwrap()
 

@@ -11,8 +11,6 @@ from actors._core._errors import AskTimeoutError
 from actors._core._mailbox import Envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trio.lowlevel import Task
 
     from actors._core._cell import Cell
@@ -32,10 +30,10 @@ class Request(Envelope):
     error: BaseException | None
 
     __slots__ = (
+        "asker",
         "deadline",
         "error",
         "is_settled",
-        "release",
         "target",
         "task",
         "timeout",
@@ -48,8 +46,8 @@ class Request(Envelope):
         self.attempts = 0
         self.target = target
         self.task = task
-        # Takes the asker out of the graph of who waits for whom.
-        self.release: Callable[[], None] | None = None
+        # The actor that waits, once that is noted in the graph of who waits for whom.
+        self.asker: Cell | None = None
         self.timer: Timer | None = None
         self.is_settled = False
 
@@ -82,8 +80,8 @@ class Request(Envelope):
         self.is_settled = True
         if self.timer is not None:
             self.timer.cancel()
-        if self.release is not None:
-            self.release()
+        if self.asker is not None:
+            self.asker.waits_no_more(self.target)
         return True
 
     def abort(self, _: Any) -> Abort:

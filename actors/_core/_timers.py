@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+import msgspec
 import trio
 from trio.lowlevel import enable_ki_protection
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-
-class Timer:
+class Timer(msgspec.Struct, eq=False):
     """One thing to do at one time, unless cancelled before."""
 
-    __slots__ = ("action", "owner")
-
-    def __init__(self, action: Callable[[], None], owner: Timers) -> None:
-        self.action: Callable[[], None] | None = action
-        self.owner = owner
+    action: Callable[[], None] | None
+    owner: Timers
 
     def cancel(self) -> None:
         """Do nothing after all. Repeating this, or cancelling too late, does no harm."""
