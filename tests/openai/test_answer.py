@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actors.agents import _openai_answer
+from actors.agents._openai import _answer
 from actors.agents._openai._answer import StreamedAnswer, whole_answer
 from actors.testing._fake_replies import chunk, completion, empty_chunk, event
 from protocols._errors import (
@@ -167,7 +167,7 @@ def test_what_is_no_answer_is_a_typed_error(body: bytes, said: str, retryable: b
 
 
 def test_an_endless_body_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_openai_answer, "MAX_DOCUMENT_BYTES", 100)
+    monkeypatch.setattr(_answer, "MAX_DOCUMENT_BYTES", 100)
     with pytest.raises(ModelResponseError, match="endless"):
         read(b"{" * 60, b"{" * 60)
 
