@@ -13,23 +13,8 @@ from trio.testing import memory_stream_one_way_pair
 
 from actors.agents._local._local_model import open_local_model
 from actors.agents._local._process import _announced_url, _in_words, _Lines
-from actors.agents._local._supervision import _restarts_after_death
 from protocols._errors import LocalModelError, ModelFileError
 from tests.model.conftest import is_alive
-
-
-def test_three_restarts_within_a_minute_are_allowed_and_the_fourth_is_not() -> None:
-    recent: tuple[float, ...] | None = ()
-    for now in (0.0, 10.0, 20.0):
-        assert recent is not None
-        recent = _restarts_after_death(recent, now)
-    assert recent == (0.0, 10.0, 20.0)
-    assert _restarts_after_death(recent, 30.0) is None
-
-
-def test_a_restart_exactly_one_period_ago_still_counts() -> None:
-    assert _restarts_after_death((0.0, 10.0, 20.0), 60.0) is None
-    assert _restarts_after_death((0.0, 10.0, 20.0), 60.1) == (10.0, 20.0, 60.1)
 
 
 async def test_lines_come_whole_however_the_bytes_arrive() -> None:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from actors._core._supervision import Backoff, Restart, StartAgain, Supervision, decide
 from actors.agents._local._process import ServerOptions, run_server
 from protocols._errors import LocalModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_RESTARTS: Final = 3
-RESTART_PERIOD: Final = 60.0
+# At once: whoever asks the model waits for it, and the window bounds the restarts.
+SUPERVISION: Final = Supervision(max_restarts=3, period=60.0, backoff=Backoff(base=0))
 
 
 @attrs.define(eq=False)
@@ -74,10 +75,11 @@ async def keep_running(
         if not status.url:
             return end
         status.went_down()
-        decision = _restarts_after_death(restarts, trio.current_time())
-        if decision is None:
+        now = trio.current_time()
+        decision = decide(SUPERVISION, Restart.PERMANENT, end, restarts, now=now, chance=0)
+        if not isinstance(decision, StartAgain):
             return _gave_up(end)
-        restarts = decision
+        restarts = decision.recent
         status.restarts += 1
         # Whoever has the address shall find the next incarnation there too.
         options = attrs.evolve(options, port=_port(status.url))
@@ -85,18 +87,9 @@ async def keep_running(
             on_restart(f"{end.message}; starting it again at {status.url}")
 
 
-def _restarts_after_death(recent: tuple[float, ...], now: float) -> tuple[float, ...] | None:
-    """Decide on a restart: the restarts that count from now on, or None to give up.
-
-    The window is closed, as in OTP: a restart exactly one period ago still counts.
-    """
-    counted = (*(when for when in recent if now - when <= RESTART_PERIOD), now)
-    return counted if len(counted) <= MAX_RESTARTS else None
-
-
 def _gave_up(end: LocalModelError) -> LocalModelError:
     error = LocalModelError(
-        f"{end.message}, for the {MAX_RESTARTS + 1}th time within {RESTART_PERIOD:g} s, and is "
+        f"{end.message}, for the {SUPERVISION.max_restarts + 1}th time within {SUPERVISION.period:g} s, and is "
         "given up; is there enough memory?",
         stderr=end.stderr,
         returncode=end.returncode,
