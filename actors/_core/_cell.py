@@ -40,25 +40,12 @@ if TYPE_CHECKING:
 
     from actors._core._actor import Actor
     from actors._core._dispatch import Worker
-    from actors._core._kin import Options
-    from actors._core._system import System
 
 
 class Cell(Life):
     """One actor of a system."""
 
-    __slots__ = ("mailbox",)
-
-    def __init__(
-        self,
-        system: System,
-        parent: Cell | None,
-        name: str | int,
-        factory: Callable[[], Actor],
-        options: Options,
-    ) -> None:
-        super().__init__(system, parent, name, factory, options)
-        self.mailbox: Mailbox | None = None
+    __slots__ = ()
 
     # ------------------------------------------------------------------ sending
 

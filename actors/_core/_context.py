@@ -95,9 +95,7 @@ class ActorContext(Turn, eq=False):
     ) -> ActorRef[Any]:
         """Start a child of this actor; see `System.spawn`."""
         cell = self._check()
-        return cell.system.spawn_under(
-            cell, factory, args, name=name, restart=restart, mailbox=mailbox, **options
-        )
+        return cell.system.spawn_under(cell, factory, args, name, restart, mailbox, options)
 
     def watch(self, ref: ActorRef[Any]) -> None:
         """Be told, by one `Terminated`, when *ref* ends; at once if it has."""

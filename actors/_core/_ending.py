@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from actors._core._kin import Kin
     from actors._core._reasons import ExitReason
 
+SHUT_DOWN: Final = ShutDown()
 ZOMBIE_AFTER: Final = 1.0
 
 
@@ -126,8 +127,10 @@ class Ending(Identity):
         """Stop after the turn in progress, before anything that is queued."""
         if self.phase >= STOPPING or self.pending & STOP:
             return
-        self.reason = ShutDown() if reason is None else reason
-        if self.ctx is not None:
+        self.reason = SHUT_DOWN if reason is None else reason
+        if self.is_plain:
+            self.terminate(self.reason)
+        elif self.ctx is not None:
             self.pending |= STOP
             self.limit()
         elif self.phase == RUNNING and self.kin is not None and self.kin.children:
@@ -135,6 +138,16 @@ class Ending(Identity):
             self.wake(STOP)
         else:
             self.begin_stopping()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to wait for if it stops now. So it is with most actors."""
+        return (
+            self.phase == RUNNING
+            and self.kin is None
+            and self.ctx is None
+            and not self.actor.has_stop_hook
+        )
 
     def begin_stopping(self) -> None:
         """Leave the running phase for good; no turn is in progress."""

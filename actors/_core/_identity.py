@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trio.lowlevel import disable_ki_protection
+
 from actors._core._actor import Actor
 from actors._core._kin import Kin, Options
 from actors._core._phases import STARTING
 from actors._core._ref import ActorRef
-from actors._core._turn import call_exposed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from actors._core._context import ActorContext
     from actors._core._dispatch import Dispatcher
     from actors._core._home import Home
+    from actors._core._mailbox import Mailbox
     from actors._core._reasons import ExitReason
     from actors._core._system import System
 
@@ -34,6 +36,7 @@ class Identity:
         "factory",
         "is_scheduled",
         "kin",
+        "mailbox",
         "options",
         "own_name",
         "parent",
@@ -67,6 +70,7 @@ class Identity:
         self.pending = 0
         self.is_scheduled = False
         self.ctx: ActorContext | None = None  # the turn in progress
+        self.mailbox: Mailbox | None = None
         self.reason: ExitReason | None = None
         self.kin: Kin | None = None
         self.ref: ActorRef[Any] = ActorRef(self.me)
@@ -128,9 +132,10 @@ class Identity:
             self.dispatcher.schedule(self.me)
 
 
+@disable_ki_protection
 def make(factory: Callable[[], Actor]) -> Actor:
-    """Make the object that handles an actor's messages."""
-    actor: object = call_exposed(factory)
+    """Make the object that handles an actor's messages. A user's code, which Ctrl-C interrupts."""
+    actor: object = factory()
     if not isinstance(actor, Actor):
         raise TypeError(f"{factory!r} made a {type(actor).__name__}, which isn't an Actor")
     return actor

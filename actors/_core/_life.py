@@ -104,8 +104,11 @@ class Life(Ending):
             check_supported(self.supervision)
 
     def adopt(self, child: Cell) -> None:
-        """Take *child* in, whose name has been checked."""
-        self.family().children[child.own_name] = child
+        """Take *child* in. Its name was checked, but its factory may have done anything since."""
+        children = self.family().children
+        if self.phase > RUNNING or child.own_name in children:
+            self.check_name(child.own_name)
+        children[child.own_name] = child
 
     @property
     def supervision(self) -> Supervision:

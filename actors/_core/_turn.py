@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 # What a handler's coroutine yields is between trio and the traps it called; we only pass it on.
 Trap = Any
-T = TypeVar("T")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
@@ -60,12 +59,6 @@ def expose(function: FunctionT) -> FunctionT:
         return await function(*args)
 
     return cast("FunctionT", functools.update_wrapper(call, function))
-
-
-@disable_ki_protection
-def call_exposed(function: Callable[[], T]) -> T:
-    """Call *function*, a user's code, where Ctrl-C may interrupt it."""
-    return function()
 
 
 @enable_ki_protection
