@@ -17,7 +17,7 @@ test: $(MODEL)
 
 # Without the real model: what you run after each edit.
 test-fast: $(INSTALLED)
-	$(BIN)/python -m pytest -q -m "not long and not model"
+	$(BIN)/python -m pytest -q -n auto -m "not long and not model"
 
 test-long: $(MODEL)
 	$(BIN)/python -m pytest -q -m long
