@@ -130,6 +130,7 @@ if TYPE_CHECKING:
         WorkflowGraphWarning as WorkflowGraphWarning,
         WorkflowRunResult as WorkflowRunResult,
         WorkflowValidationError as WorkflowValidationError,
+        WorkflowViz as WorkflowViz,
         executor as executor,
         handler as handler,
         resolve_agent_id as resolve_agent_id,
@@ -271,8 +272,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             RunStream Settings SingleEdgeGroup SwitchCaseEdgeGroup
             SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault TypeCompatibilityError
             Undelivered ValidationTypeEnum Workflow WorkflowBuilder WorkflowContext
-            WorkflowGraphWarning WorkflowRunResult WorkflowValidationError executor
-            handler response_handler validate_workflow_graph
+            WorkflowGraphWarning WorkflowRunResult WorkflowValidationError WorkflowViz
+            executor handler response_handler validate_workflow_graph
         """,
         "protocols": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException

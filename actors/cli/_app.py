@@ -64,6 +64,31 @@ def run(target: str, text: str | None, traceback: bool, **options: Any) -> int:
     return _reporting(command.run, traceback=traceback)
 
 
+@app.command()
+@click.argument("target", metavar="FILE_OR_MODULE[:NAME]")
+@click.option(
+    "--format",
+    type=click.Choice(["mermaid", "dot", "svg", "png", "pdf"]),
+    help="What to write; mermaid, or what the name of FILE says. svg, png, pdf need graphviz.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write it, if not to standard output.",
+)
+@_with_traceback
+def viz(target: str, traceback: bool, **options: Any) -> int:
+    """Draw a workflow: who may send to whom, and which functions decide it.
+
+    FILE_OR_MODULE and NAME are those of `actors run`. Nothing is run.
+    """
+    from actors.cli._viz import VizCommand
+
+    return _reporting(VizCommand(target, **options).run, traceback=traceback)
+
+
 @app.group()
 def model() -> None:
     """Fetch and serve a small language model, for use without an API key."""

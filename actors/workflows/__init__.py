@@ -72,6 +72,9 @@ if TYPE_CHECKING:
         WorkflowGraphWarning as WorkflowGraphWarning,
         WorkflowValidationError as WorkflowValidationError,
     )
+    from actors.workflows._viz import (
+        WorkflowViz as WorkflowViz,
+    )
     from actors.workflows._workflow import (
         Workflow as Workflow,
     )
@@ -131,6 +134,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.workflows._validation_errors": """
             EdgeDuplicationError GraphConnectivityError TypeCompatibilityError
             ValidationTypeEnum WorkflowGraphWarning WorkflowValidationError
+        """,
+        "actors.workflows._viz": """
+            WorkflowViz
         """,
         "actors.workflows._workflow": """
             Workflow
