@@ -302,7 +302,7 @@ class Dispatcher:
         Trio steps it in the task's context, which is the turn's.
         """
         self._look_away()
-        worker.turns = 0
+        worker.turns = 1  # what it does after its last wait counts as one, too
         try:
             await drive(turn, trap)
             if not worker.interrupted and _is_cancelled():

@@ -191,11 +191,13 @@ class Life(Ending):
 
     def waits_for(self, other: Cell) -> None:
         """Note that this actor's turn waits for *other*."""
-        self.family().waits_for.append(other)
+        kin = self.kin or self.family()
+        kin.waits_for.append(other)
 
     def waits_no_more(self, other: Cell) -> None:
         """That wait is decided."""
-        self.family().waits_for.remove(other)
+        assert self.kin is not None
+        self.kin.waits_for.remove(other)
 
     async def wait_started(self) -> None:
         """Wait until messages are taken."""
