@@ -255,19 +255,7 @@ class Run:
                 cell.snapshot = rare.snapshot
                 self._ask(rare.requests, news)
             data = [message for message, _ in ctx.sent] + ctx.outputs or None
-            news.events.append(
-                WorkflowEvent(
-                    "executor_completed",
-                    data,
-                    False,
-                    None,
-                    None,
-                    executor_id,
-                    None,
-                    seq,
-                    ctx.attempt,
-                )
-            )
+            news.events.append(_about("executor_completed", ctx, data))
             effects = Effects(executor_id, ctx.sent, ctx.outputs, ctx.writes, rare)
             self.schedule.committed(self, seq, effects, news)
             self.settle(news)
@@ -307,30 +295,11 @@ class Run:
     def _tell_failed(self, ctx: TurnContext, error: Exception) -> None:
         target = ctx.delivery.target
         details = WorkflowErrorDetails.from_exception(error, executor_id=target)
-        self.emit(
-            WorkflowEvent(
-                "executor_failed",
-                None,
-                False,
-                None,
-                details,
-                target,
-                None,
-                ctx.delivery.seq,
-                ctx.attempt,
-            )
-        )
+        self.emit(_about("executor_failed", ctx, None, details))
 
     def _discard(self, ctx: TurnContext) -> None:
         """Tell who saw live outputs of an attempt that they don't count."""
-        self.emit(
-            WorkflowEvent(
-                "attempt_discarded",
-                executor_id=ctx.delivery.target,
-                turn=ctx.delivery.seq,
-                attempt=ctx.attempt,
-            )
-        )
+        self.emit(_about("attempt_discarded", ctx, None))
 
     def _retry(self, ctx: TurnContext, supervision: Supervision, error: Exception) -> bool:
         budget = ctx.delivery.target if supervision.budget == "child" else ""
@@ -411,3 +380,11 @@ class Run:
                 action()
         if effects.sent:
             self.outbox.send(effects, news)
+
+
+def _about(
+    kind: str, ctx: TurnContext, data: Any, details: WorkflowErrorDetails | None = None
+) -> WorkflowEvent:
+    """Make an event about a turn. By position: two of them are made per hop."""
+    seq, target = ctx.delivery.seq, ctx.delivery.target
+    return WorkflowEvent(kind, data, False, None, details, target, None, seq, ctx.attempt)
