@@ -88,7 +88,7 @@ class ExecutorCell:
             self.is_scheduled = False
             return None
         delivery: Delivery = mailbox.queue.popleft()
-        seq, _, sources, message, request = delivery
+        seq, message, request = delivery.seq, delivery.message, delivery.request
         attempt = run.attempts.get(seq, 0) + 1 if run.attempts else 1
         run.emit(
             WorkflowEvent(
@@ -102,7 +102,7 @@ class ExecutorCell:
                 return self._answer(ctx, request, message)
             found = self.find(message)
             assert found is not None, f"{self.name!r} has no handler for what it says it takes"
-            if len(sources) > 1:
+            if len(delivery.sources) > 1:
                 # An attempt that changes the list a join released must not change the next's.
                 message = list(message)
             if self.is_plain:

@@ -12,7 +12,7 @@ import msgspec
 
 from actors._core._errors import TurnOverError
 from actors.workflows._context_api import WorkflowContext
-from actors.workflows._deliveries import Delivery, Request
+from actors.workflows._deliveries import Delivery, Rare, Request
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
@@ -23,22 +23,6 @@ if TYPE_CHECKING:
 RESERVED: Final = frozenset(
     {"started", "status", "failed", "output", "intermediate", "request_info"}
 )
-
-
-class Rare:
-    """What only some turns have.
-
-    ``chosen`` and ``snapshot`` are what the end of the turn found out where it had to await:
-    the targets of each message, and what the executor keeps.
-    """
-
-    __slots__ = ("actions", "chosen", "requests", "snapshot")
-
-    def __init__(self) -> None:
-        self.actions: list[Callable[[], None]] = []
-        self.chosen: list[tuple[str, ...]] | None = None
-        self.requests: dict[str, Request] = {}
-        self.snapshot: Any = None
 
 
 class TurnContext(WorkflowContext[Any, Any]):
