@@ -128,8 +128,13 @@ class Ending(Identity):
         if self.phase >= STOPPING or self.pending & STOP:
             return
         self.reason = SHUT_DOWN if reason is None else reason
-        if self.is_plain:
-            self.terminate(self.reason)
+        if (
+            self.kin is None
+            and self.ctx is None
+            and self.phase == RUNNING
+            and not self.actor.has_stop_hook
+        ):
+            self.terminate(self.reason)  # there is nothing to wait for, as with most actors
         elif self.ctx is not None:
             self.pending |= STOP
             self.limit()
@@ -138,16 +143,6 @@ class Ending(Identity):
             self.wake(STOP)
         else:
             self.begin_stopping()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there is nothing to wait for if it stops now. So it is with most actors."""
-        return (
-            self.phase == RUNNING
-            and self.kin is None
-            and self.ctx is None
-            and not self.actor.has_stop_hook
-        )
 
     def begin_stopping(self) -> None:
         """Leave the running phase for good; no turn is in progress."""
@@ -238,7 +233,8 @@ class Ending(Identity):
         parent = self.parent
         if parent is not None and parent.kin is not None:
             parent.kin.children.pop(self.own_name, None)
-        self.me.return_mail()
+        if self.mailbox is not None:
+            self.me.return_mail()
         if self.kin is not None:
             self._tell_kin(self.kin, Terminated(self.ref, reason))
         if self.system.listeners:

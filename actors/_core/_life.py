@@ -98,10 +98,10 @@ class Life(Ending):
             raise ActorStoppedError(self.name, name)
         if isinstance(name, str) and (not name or set(name) & {"/", "#"}):
             raise ValueError(f"an actor can't be named {name!r}: use no '/' and no '#'")
-        if self.kin is not None and name in self.kin.children:
-            raise NameTakenError(f"{self.name}/{name}")
         if self.kin is None or not self.kin.children:
             check_supported(self.supervision)
+        elif name in self.kin.children:
+            raise NameTakenError(f"{self.name}/{name}")
 
     def adopt(self, child: Cell) -> None:
         """Take *child* in. Its name was checked, but its factory may have done anything since."""

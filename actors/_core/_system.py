@@ -44,7 +44,7 @@ from actors._core._turn import bare, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Context
+    from contextvars import Context, ContextVar
     from types import TracebackType
 
     from actors._core._mailbox import Counters
@@ -85,7 +85,8 @@ class System:
         self._opened = trio.Event()
         self._watch = trio.CancelScope(shield=True)
         self._numbers = itertools.count(1)
-        self._contexts: tuple[Context, Context] | None = None
+        self._seen: tuple[tuple[ContextVar[Any], Any], ...] = ()
+        self._context: Context | None = None
         self.root = Cell(self, None, name, partial(Guardian, supervision), DEFAULT)
         self.root.check_name(0)
         self.root.start()
@@ -182,13 +183,13 @@ class System:
         nobody changes, for a copy each would be a sixth of an idle actor.
         """
         seen = contextvars.copy_context()
-        if self._contexts is not None and _is_same(seen, self._contexts[0]):
-            return self._contexts[1]
+        if self._context is not None and _is_same(self._seen, seen):
+            return self._context
         mine = seen
         if seen.get(ambient) is not self:
             mine = seen.copy()
             mine.run(ambient.set, self)
-        self._contexts = seen, mine
+        self._seen, self._context = tuple(seen.items()), mine
         return mine
 
     def publish(self, event: SystemEvent) -> None:
@@ -311,13 +312,13 @@ class System:
                 cell.mourn(cell.waiting_for(), since)
 
 
-def _is_same(one: Context, other: Context) -> bool:
-    """Whether two contexts have the same variables, with the very same values."""
-    if len(one) != len(other):
+def _is_same(items: tuple[tuple[ContextVar[Any], Any], ...], context: Context) -> bool:
+    """Whether *context* has just the variables in *items*, with the very same values."""
+    if len(items) != len(context):
         return False
     # all() with a generator takes twice as long, and this is asked at every spawn.
-    for variable, value in one.items():  # noqa: SIM110
-        if other.get(variable, other) is not value:
+    for variable, value in items:  # noqa: SIM110
+        if context.get(variable, context) is not value:
             return False
     return True
 
