@@ -29,6 +29,12 @@ class Join:
     sources: tuple[str, ...]
     target: str
     policy: Literal["all"] = "all"
+    # For asking: a search in the tuple would make a fan-in of n cost n squared.
+    members: frozenset[str] = attrs.field(init=False, repr=False, eq=False)
+
+    @members.default
+    def _members(self) -> frozenset[str]:
+        return frozenset(self.sources)
     expected: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
 
     @expected.default

@@ -504,3 +504,27 @@ def test_the_pure_half_needs_no_trio() -> None:
     import actors.workflows._routing as routing
 
     assert all("import trio" not in inspect.getsource(each) for each in (module, routing))
+
+
+def test_a_wide_join_asks_each_source_once_and_not_all_of_them() -> None:
+    """A search among n sources per item would make a fan-in of n cost n squared."""
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Name(f"source {n}") for n in range(2000)]
+    buffer = JoinBuffer(Join(tuple(names), "target"))
+    for name in names:
+        # Equal, and not the same object: identity would answer too quickly to count.
+        buffer.offer(Name(f"{name}"), 1)
+
+    assert buffer.release() == [1] * 2000
+    assert compared < 20 * 2000
