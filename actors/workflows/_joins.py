@@ -29,12 +29,7 @@ class Join:
     sources: tuple[str, ...]
     target: str
     policy: Literal["all"] = "all"
-    # For asking: a search in the tuple would make a fan-in of n cost n squared.
-    members: frozenset[str] = attrs.field(init=False, repr=False, eq=False)
-
-    @members.default
-    def _members(self) -> frozenset[str]:
-        return frozenset(self.sources)
+    # A search in the tuple would make a fan-in of n cost n squared.
     expected: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
 
     @expected.default
