@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from actors._core import (
         Actor as Actor,
         ActorContext as ActorContext,
+        ActorFacts as ActorFacts,
         ActorFailed as ActorFailed,
         ActorRef as ActorRef,
         ActorRestarted as ActorRestarted,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         StrayCancelledError as StrayCancelledError,
         Supervision as Supervision,
         System as System,
+        SystemFacts as SystemFacts,
         Terminated as Terminated,
         TurnOverError as TurnOverError,
         UnhandledMessageError as UnhandledMessageError,
@@ -240,13 +242,14 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "actors._core": """
-            Actor ActorContext ActorFailed ActorRef ActorRestarted ActorRestartingError
-            ActorStarted ActorStopped ActorStoppedError AskTimeoutError Backoff Counters
-            Crashed DeadLetter DeadlockError ExitReason Finished Killed LeftOpenError
-            MailboxFullError MailboxPolicy Missed NameTakenError NotFound
-            OutboxLimitError RemoteError ResponseStream Restart RestartLimitError
-            ShutDown StrayCancelledError Supervision System Terminated TurnOverError
-            UnhandledMessageError ZombieActor current_system open_system
+            Actor ActorContext ActorFacts ActorFailed ActorRef ActorRestarted
+            ActorRestartingError ActorStarted ActorStopped ActorStoppedError
+            AskTimeoutError Backoff Counters Crashed DeadLetter DeadlockError ExitReason
+            Finished Killed LeftOpenError MailboxFullError MailboxPolicy Missed
+            NameTakenError NotFound OutboxLimitError RemoteError ResponseStream Restart
+            RestartLimitError ShutDown StrayCancelledError Supervision System
+            SystemFacts Terminated TurnOverError UnhandledMessageError ZombieActor
+            current_system open_system
         """,
         "actors.agents": """
             Slot

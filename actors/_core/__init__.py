@@ -26,6 +26,7 @@ from actors._core._happenings import (
     Missed as Missed,
     ZombieActor as ZombieActor,
 )
+from actors._core._inspect import ActorFacts as ActorFacts, SystemFacts as SystemFacts
 from actors._core._mailbox import Counters as Counters, MailboxPolicy as MailboxPolicy
 from actors._core._reasons import (
     Crashed as Crashed,

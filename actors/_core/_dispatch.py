@@ -89,9 +89,11 @@ class Worker:
     """One task that runs turns, and the scope they run in.
 
     Asking a trio scope whether it was cancelled reads the clock; ``interrupted`` doesn't.
+    Reading it for every turn would cost too much as well, so ``since`` is the time at which the
+    turn in progress began to wait; None: it never has.
     """
 
-    __slots__ = ("cell", "coro", "interrupted", "scope", "spare", "task", "turns")
+    __slots__ = ("cell", "coro", "interrupted", "scope", "since", "spare", "task", "turns")
 
     def __init__(self, task: Task, *, spare: bool) -> None:
         self.task = task
@@ -100,6 +102,7 @@ class Worker:
         self.coro: Coroutine[Any, Any, Any] | None = None
         self.scope = trio.CancelScope()
         self.interrupted = False
+        self.since: float | None = None
         self.turns = 0
 
     def interrupt(self) -> None:
@@ -303,6 +306,7 @@ class Dispatcher:
         """
         self._look_away()
         worker.turns = 1  # what it does after its last wait counts as one, too
+        worker.since = trio.current_time()
         try:
             await drive(turn, trap)
             if not worker.interrupted and _is_cancelled():
@@ -315,6 +319,7 @@ class Dispatcher:
             return None
         finally:
             self.lookers += 1
+            worker.since = None
 
     def _look_away(self) -> None:
         """One looker waits for something else; see that somebody looks if there is work."""

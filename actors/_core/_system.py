@@ -34,6 +34,7 @@ from actors._core._errors import UndeliveredError
 from actors._core._explore import Explorer, exploring
 from actors._core._happenings import ActorFailed, DeadLetter, SystemEvent, ZombieActor
 from actors._core._hub import DeadLetters, Listener
+from actors._core._inspect import SystemFacts, look_at
 from actors._core._kin import DEFAULT, Options
 from actors._core._mailbox import MailboxPolicy
 from actors._core._phases import STOPPED
@@ -131,6 +132,14 @@ class System:
     def counters(self, ref: ActorRef[Any]) -> Counters:
         """Say where all messages are that *ref* accepted."""
         return ref._cell.counters()  # noqa: SLF001  (the system and its refs are one module's)
+
+    def inspect(self) -> SystemFacts:
+        """Say what all actors are doing at this moment. `print` it to see the tree.
+
+        Nothing is kept for this while nobody calls it. A call takes time in proportion to the
+        number of actors, and makes the ``repr`` of each message in progress.
+        """
+        return look_at(self)
 
     # ------------------------------------------------------------------ what actors call
 

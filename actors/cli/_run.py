@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 from traceback import print_exception
 from typing import TYPE_CHECKING, Any, TextIO
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import attrs
 import trio
 
+from actors._core._system import System, current_system
 from actors.cli._errors import describe
 from actors.cli._find import find_workflow, opened
 from actors.cli._input import fit_input, read_input
+from actors.cli._inspect import describe as describe_run, look_at, run_inspectable
 from actors.cli._interrupt import Interruption, run_interruptible
 from actors.cli._load import load, parse_target
 from actors.cli._outcome import FAILED, CommandError
@@ -26,7 +29,7 @@ from actors.cli._views import JsonView, LineView, OutputView, View, say
 from actors.workflows._workflow import Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from actors.workflows._run import Run
     from actors.workflows._run_stream import RunStream
@@ -99,12 +102,14 @@ class _Running:
     tally: Tally = attrs.field(factory=Tally)
     error: BaseException | None = None
     started: float = attrs.field(factory=time.monotonic)
+    observed: _Observed | None = None
+    system: System | None = None
 
     async def main(self, interruption: Interruption) -> RunResult:
         view = self._view()
         shown = view if isinstance(view, AbstractContextManager) else nullcontext()
         with shown, interruption.scope:
-            await self._open_and_run(view)
+            await run_inspectable(partial(self._open_and_run, view), self._report)
         interrupted = interruption.scope.cancelled_caught
         seconds = time.monotonic() - self.started
         result = RunResult(self.tally, seconds, self.error, interrupted)
@@ -112,6 +117,12 @@ class _Running:
             print_exception(self.error)
         view.finish(result)
         return result
+
+    def _report(self) -> Iterator[str]:
+        """Say what is going on."""
+        run = None if self.observed is None else self.observed.last_run
+        executors = None if run is None else look_at(run)
+        return describe_run(executors, self.system, time.monotonic() - self.started)
 
     async def _open_and_run(self, view: View) -> None:
         try:
@@ -128,6 +139,7 @@ class _Running:
     async def _follow(self, workflow: Workflow, message: Any, view: View) -> None:
         """Run, and note what the run fails with, which is a result like others."""
         observed = _Observed(workflow.graph, _settings(workflow, self.command.max_iterations))
+        self.observed, self.system = observed, current_system()
         try:
             await self._show_events(observed, message, view)
         except BrokenPipeError:
@@ -188,13 +200,13 @@ def _settings(workflow: Workflow, max_iterations: int | None) -> Settings:
 class _Observed(Workflow):
     """A workflow that keeps its run, so that one can look at it also if it gave no result."""
 
-    _last: Run | None = None
+    last_run: Run | None = None
 
     @property
     def events(self) -> list[WorkflowEvent]:
         """What the last run has told so far, but for its very first event."""
-        return [] if self._last is None else self._last.events
+        return [] if self.last_run is None else self.last_run.events
 
     def _register(self, run: Run) -> Run:
-        self._last = super()._register(run)
-        return self._last
+        self.last_run = super()._register(run)
+        return self.last_run

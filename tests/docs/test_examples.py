@@ -26,6 +26,12 @@ PRINTED = {
         "poet: The\npoet:  frog\npoet:  jumps\npoet:  in.\n-- end of round 1\n"
         "critic: Too\ncritic:  short.\n-- end of round 2\nIDLE\n"
     ),
+    "inspect_system": (
+        "post: running\n├─ courier  running\n│     mailbox 2 of 1000 (peak 3)\n"
+        "│     0.1 s in Parcel(weight=2)\n│     waits at inspect_system.py:19 deliver: "
+        "await trio.sleep(message.weight / 10)\n└─ substitute  running\n"
+        "post/courier is behind by 2 messages\n"
+    ),
     "custom_client": "few trust all love \nbe to not or be to \n",
 }
 NO = '{"approved": false, "advice": "Make it shorter."}'
