@@ -136,17 +136,6 @@ class Graph:
         """Say what the outputs of an executor count as; None where they are hidden."""
         return self.designations.get(executor_id)
 
-    def executors_of_a_run(self) -> dict[str, Executor]:
-        """Return the executors for one run: new ones where a factory was given.
-
-        Raises:
-            WorkflowException: a factory made something else than when the workflow was built.
-        """
-        return {
-            name: self.make_executor(name) if name in self.factories else executor
-            for name, executor in self.executors.items()
-        }
-
     def make_executor(self, executor_id: str) -> Executor:
         """Make a new executor with the factory that was given for this id.
 

@@ -187,7 +187,7 @@ def test_a_factory_makes_an_executor_for_each_run() -> None:
 def test_a_class_is_a_factory() -> None:
     graph = WorkflowBuilder(start_executor=SelfMade).build().graph
 
-    assert type(graph.executors_of_a_run()["made"]) is SelfMade
+    assert type(graph.make_executor("made")) is SelfMade
 
 
 def test_a_factory_may_make_agents() -> None:

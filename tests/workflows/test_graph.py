@@ -11,6 +11,7 @@ import trio
 from hypothesis import given, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from actors.workflows._carry import Carry
 from actors.workflows._context_api import WorkflowContext
 from actors.workflows._edges import (
     INTERNAL_SOURCE_ID,
@@ -485,10 +486,11 @@ def test_a_factory_gives_each_run_an_executor_of_its_own() -> None:
     shared = Ints("a")
     made = Graph("a", {"a": shared, "b": Ints("b")}, factories={"b": lambda: Ints("b")})
 
-    one, other = made.executors_of_a_run(), made.executors_of_a_run()
+    one, other = Carry(), Carry()
 
-    assert one["a"] is other["a"] is shared
-    assert one["b"] is not other["b"]
+    assert one.executor(made, "a") is other.executor(made, "a") is shared
+    assert one.executor(made, "b") is one.executor(made, "b")
+    assert one.executor(made, "b") is not other.executor(made, "b")
     assert made.shared_executor_ids == ("a",)
 
 
