@@ -26,6 +26,13 @@ if TYPE_CHECKING:
         Annotation as Annotation,
         TextSpanRegion as TextSpanRegion,
     )
+    from protocols._effects import (
+        Effect as Effect,
+        EffectEntry as EffectEntry,
+        EffectRecorder as EffectRecorder,
+        current_effects as current_effects,
+        current_idempotency_key as current_idempotency_key,
+    )
     from protocols._errors import (
         ActorsError as ActorsError,
         AdditionItemMismatch as AdditionItemMismatch,
@@ -202,6 +209,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "protocols._usage": """
             UsageDetails add_usage_details
+        """,
+        "protocols._effects": """
+            Effect EffectEntry EffectRecorder current_effects current_idempotency_key
         """,
     },
 )
