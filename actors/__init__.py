@@ -154,6 +154,7 @@ if TYPE_CHECKING:
         AgentResponseUpdate as AgentResponseUpdate,
         AgentRunInputs as AgentRunInputs,
         Annotation as Annotation,
+        AnsweredRequestError as AnsweredRequestError,
         ChatClientContentFilterException as ChatClientContentFilterException,
         ChatClientException as ChatClientException,
         ChatClientInvalidAuthException as ChatClientInvalidAuthException,
@@ -195,6 +196,8 @@ if TYPE_CHECKING:
         ModelServerError as ModelServerError,
         ModelTimeoutError as ModelTimeoutError,
         RequestDetails as RequestDetails,
+        RequestError as RequestError,
+        ResponseTypeError as ResponseTypeError,
         SettingNotFoundError as SettingNotFoundError,
         SupportsAgentRun as SupportsAgentRun,
         SupportsChatGetResponse as SupportsChatGetResponse,
@@ -211,6 +214,7 @@ if TYPE_CHECKING:
         ToolMode as ToolMode,
         TurnToken as TurnToken,
         TypeRegistry as TypeRegistry,
+        UnknownRequestError as UnknownRequestError,
         UnknownTagError as UnknownTagError,
         UnregisteredTypeError as UnregisteredTypeError,
         UsageDetails as UsageDetails,
@@ -307,6 +311,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             decode default_codec default_registry detect_media_type_from_base64 encode
             map_chat_to_agent_update merge_chat_options normalize_messages
             prepend_instructions_to_messages register_type validate_tool_mode
+            RequestError UnknownRequestError AnsweredRequestError ResponseTypeError
         """,
     },
 )

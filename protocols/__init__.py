@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         AgentInvalidAuthException as AgentInvalidAuthException,
         AgentInvalidRequestException as AgentInvalidRequestException,
         AgentInvalidResponseException as AgentInvalidResponseException,
+        AnsweredRequestError as AnsweredRequestError,
         ChatClientContentFilterException as ChatClientContentFilterException,
         ChatClientException as ChatClientException,
         ChatClientInvalidAuthException as ChatClientInvalidAuthException,
@@ -72,9 +73,12 @@ if TYPE_CHECKING:
         ModelResponseError as ModelResponseError,
         ModelServerError as ModelServerError,
         ModelTimeoutError as ModelTimeoutError,
+        RequestError as RequestError,
+        ResponseTypeError as ResponseTypeError,
         SettingNotFoundError as SettingNotFoundError,
         ToolException as ToolException,
         ToolExecutionException as ToolExecutionException,
+        UnknownRequestError as UnknownRequestError,
         UnknownTagError as UnknownTagError,
         UnregisteredTypeError as UnregisteredTypeError,
         UserInputRequiredException as UserInputRequiredException,
@@ -175,6 +179,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             UnknownTagError UnregisteredTypeError UserInputRequiredException
             WorkflowCheckpointException WorkflowConvergenceException WorkflowException
             WorkflowRunnerException
+            RequestError UnknownRequestError AnsweredRequestError ResponseTypeError
         """,
         "protocols._events": """
             MessageType RequestDetails WorkflowErrorDetails WorkflowEvent

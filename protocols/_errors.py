@@ -283,6 +283,34 @@ class EdgeSelectionError(EdgeConditionError, RuntimeError):
     """A selector picked executors that its edges don't lead to."""
 
 
+# ------------------------------------------------------------------ answers to requests
+
+
+class RequestError(WorkflowException, ValueError):
+    """An answer can't be taken; nothing has changed, and what was open still is.
+
+    Args:
+        message: which request, what is wrong, and what to do.
+        request_id: the request that was to be answered.
+    """
+
+    def __init__(self, message: str, *, request_id: str) -> None:
+        super().__init__(message)
+        self.request_id = request_id
+
+
+class UnknownRequestError(RequestError):
+    """No request of this id is open."""
+
+
+class AnsweredRequestError(UnknownRequestError):
+    """The request was answered before; each is answered once."""
+
+
+class ResponseTypeError(RequestError, TypeError):
+    """The answer isn't of the type that the request wants, nor can it be made one."""
+
+
 # ------------------------------------------------------------------- the local model
 
 
