@@ -31,8 +31,8 @@ async def client(server: FakeOpenAI) -> AsyncIterator[OpenAIChatCompletionClient
     async with OpenAIChatCompletionClient(
         "m", api_key="secret-key", base_url=server.base_url, retry=AT_ONCE, timeout=10
     ) as made:
-        make = made._make
-        made._make = lambda: make(  # type: ignore[call-arg]  # a partial
+        make = made._sdk.make
+        made._sdk.make = lambda: make(  # type: ignore[call-arg]  # a partial
             http_client=openai.DefaultAsyncHttpxClient(verify=NO_CERTIFICATES)
         )
         yield made

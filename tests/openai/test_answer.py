@@ -10,6 +10,7 @@ import pytest
 
 from actors.agents._openai import _answer
 from actors.agents._openai._answer import StreamedAnswer, whole_answer
+from actors.agents._openai._chunks import ChunkReader
 from actors.testing._fake_replies import chunk, completion, empty_chunk, event
 from protocols._errors import (
     ModelConnectionError,
@@ -44,7 +45,7 @@ FRAMES = [
 
 
 def read(*pieces: bytes, cause: ModelError | None = None) -> ChatResponse[Any]:
-    answer = StreamedAnswer(endpoint=HERE)
+    answer = StreamedAnswer(ChunkReader(endpoint=HERE), endpoint=HERE)
     updates = [update for piece in pieces for update in answer.feed(piece)]
     return ChatResponse.from_updates(updates + answer.end(cause))
 
@@ -80,7 +81,7 @@ def test_a_malformed_chunk_is_a_typed_error_that_shows_it(junk: str) -> None:
 
 
 def test_what_came_before_an_error_is_given_first_however_it_was_cut() -> None:
-    answer = StreamedAnswer(endpoint=HERE)
+    answer = StreamedAnswer(ChunkReader(endpoint=HERE), endpoint=HERE)
     [update] = answer.feed(event(chunk("x")) + event("nonsense") + DONE)
     assert update.text == "x"
     with pytest.raises(ModelResponseError, match="nonsense"):
@@ -139,7 +140,7 @@ def test_a_whole_answer_in_place_of_a_stream_is_taken() -> None:
 
 def test_a_stream_in_place_of_a_whole_answer_is_taken() -> None:
     body = b": hi\n\n" + event(chunk("hel")) + event(chunk("lo")) + DONE
-    response = whole_answer(body, endpoint=HERE)
+    response = whole_answer(body, ChunkReader(endpoint=HERE), endpoint=HERE)
     assert response.text == "hello"
 
 
@@ -158,7 +159,7 @@ NO_ANSWERS: list[tuple[bytes, str, bool]] = [
 def test_what_is_no_answer_is_a_typed_error(body: bytes, said: str, retryable: bool) -> None:
     takes: list[Callable[[], object]] = [
         lambda: read(body),
-        lambda: whole_answer(body, endpoint=HERE),
+        lambda: whole_answer(body, ChunkReader(endpoint=HERE), endpoint=HERE),
     ]
     for take in takes:
         with pytest.raises(ModelResponseError, match=said) as caught:
@@ -173,7 +174,7 @@ def test_an_endless_body_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_endless_event_is_a_typed_error() -> None:
-    answer = StreamedAnswer(endpoint=HERE)
+    answer = StreamedAnswer(ChunkReader(endpoint=HERE), endpoint=HERE)
     answer._parser.limit = 100
     with pytest.raises(ModelResponseError, match="larger than 100 bytes"):
         answer.feed(b"data: " + b"x" * 200)

@@ -332,9 +332,9 @@ def test_one_client_serves_one_run_of_trio_after_another() -> None:
         async with open_fake_openai() as server:
             if client is None:
                 client = OpenAIChatCompletionClient("m", api_key="k", base_url=server.base_url)
-            client._make.keywords["base_url"] = server.base_url  # type: ignore[attr-defined]  # a partial
-            if client._client is not None:
-                client._client.base_url = server.base_url
+            client._sdk.make.keywords["base_url"] = server.base_url  # type: ignore[attr-defined]  # a partial
+            if client._sdk._made is not None:
+                client._sdk._made.base_url = server.base_url
             text = (await client.get_response("hi")).text
             await client.get_response("hi", stream=True).get_final_response()
             if last:

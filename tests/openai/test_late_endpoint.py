@@ -55,8 +55,8 @@ async def late_client(
         timeout=10,
         late_endpoint=endpoint,
     ) as made:
-        make = made._make
-        made._make = lambda: make(  # type: ignore[call-arg]  # a partial
+        make = made._sdk.make
+        made._sdk.make = lambda: make(  # type: ignore[call-arg]  # a partial
             http_client=openai.DefaultAsyncHttpxClient(verify=NO_CERTIFICATES)
         )
         yield made

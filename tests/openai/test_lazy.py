@@ -15,9 +15,9 @@ assert not heavy, heavy
 
 async def both():
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(client._sdk)
-        nursery.start_soon(client._sdk)
-    assert client._client is await client._sdk()
+        nursery.start_soon(client._sdk.get)
+        nursery.start_soon(client._sdk.get)
+    assert client._sdk._made is await client._sdk.get()
     await client.aclose()
 
 trio.run(both)

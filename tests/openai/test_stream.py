@@ -10,6 +10,7 @@ import trio
 from hypothesis import given, strategies as st
 
 from actors.agents._openai._answer import StreamedAnswer
+from actors.agents._openai._chunks import ChunkReader
 from actors.agents._openai._stream import UpdateStream
 from actors.agents._retry import RetryPolicy
 from actors.testing._fake_replies import chunk, event
@@ -55,7 +56,9 @@ def stream_of(*deliveries: Delivery | Exception, max_retries: int = 2) -> Update
 
     return UpdateStream(
         open_response,
-        lambda response: StreamedAnswer(endpoint="here", headers=response.headers),
+        lambda response: StreamedAnswer(
+            ChunkReader(endpoint="here"), endpoint="here", headers=response.headers
+        ),
         policy=RetryPolicy(max_retries=max_retries, base=1, jitter=0),
         draw=lambda: 0.5,
     )

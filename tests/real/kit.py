@@ -97,8 +97,8 @@ def open_client(url: str) -> OpenAIChatCompletionClient:
     made = OpenAIChatCompletionClient(
         "m", api_key="none", base_url=url, retry=RetryPolicy(max_retries=0), timeout=30
     )
-    make = made._make
-    made._make = lambda: make(  # type: ignore[call-arg]  # a partial
+    make = made._sdk.make
+    made._sdk.make = lambda: make(  # type: ignore[call-arg]  # a partial
         http_client=openai.DefaultAsyncHttpxClient(verify=NO_CERTIFICATES)
     )
     return made

@@ -1,5 +1,5 @@
-"""The client of OpenAI's Chat Completions API, and of the servers that speak it.
+"""The clients of OpenAI's two APIs, and of the servers that speak them.
 
-One file, ``_client.py``, imports openai and waits for the network. All others are pure: they turn
+One file, ``_http.py``, imports openai and waits for the network. All others are pure: they turn
 messages into requests, and bytes, chunks and statuses into responses and errors.
 """

@@ -13,36 +13,90 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from actors.agents._openai._chunks import ChunkReader
 from actors.agents._openai._errors import cut_off, error_from_body, unreadable
-from actors.agents._openai._response import response_from_wire
 from actors.agents._openai._sse import EventTooLargeError, ServerSentEvent, SSEParser
 from protocols._errors import ModelError, ModelResponseError, ModelServerError
 from protocols._responses import ChatResponse, ChatResponseUpdate
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 MAX_DOCUMENT_BYTES: Final = 64 * 1024 * 1024
 _HEAD_BYTES: Final = 2048
+
+
+class AnswerReader(Protocol):
+    """Reads the answers of one API: a stream's events one by one, or a whole document."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model has said that its answer is complete."""
+        ...
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing of use follows, although the stream may not have ended."""
+        ...
+
+    @property
+    def received(self) -> str:
+        """In words, what has come so far."""
+        ...
+
+    def read(self, chunk: object, raw: str = "") -> list[ChatResponseUpdate]:
+        """Take one parsed event and give the updates that it makes.
+
+        Raises:
+            ModelError: it is an error.
+        """
+        ...
+
+    def read_whole(self, wire: object, raw: bytes) -> list[ChatResponseUpdate]:
+        """Take a whole answer where a stream was asked for.
+
+        Raises:
+            ModelError: it is an error, or no answer at all.
+        """
+        ...
+
+    def end(self) -> list[ChatResponseUpdate]:
+        """Say that the stream is complete; give what was held back for the end."""
+        ...
+
+    def response(
+        self,
+        wire: object,
+        *,
+        response_format: Any = None,
+        raw: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> ChatResponse:
+        """Read a whole answer.
+
+        Raises:
+            ModelError: it is an error, or no answer at all.
+        """
+        ...
 
 
 class StreamedAnswer:
     """Turns the bytes of one answer into updates, whatever the endpoint made of the request.
 
     Args:
+        reader: reads the events of the endpoint's API.
         endpoint: what to call the endpoint in an error.
-        taken: the call ids that the request already spoke of.
         headers: the answer's headers, their names in lower case.
     """
 
     def __init__(
-        self, *, endpoint: str, taken: Iterable[str] = (), headers: Mapping[str, str] | None = None
+        self, reader: AnswerReader, *, endpoint: str, headers: Mapping[str, str] | None = None
     ) -> None:
         self._endpoint = endpoint
         self._headers = headers or {}
         self._parser = SSEParser()
-        self._chunks = ChunkReader(endpoint=endpoint, taken=taken)
+        self._chunks = reader
         self._head = b""
         self._document: bytearray | None = None
         self._any_event = False
@@ -127,6 +181,7 @@ class StreamedAnswer:
         if chunk is _NO_JSON:
             raise unreadable("a chunk that is no JSON", data, endpoint=self._endpoint)
         updates = self._chunks.read(chunk, data)
+        self.done = self._chunks.is_last
         if event.event == "error":
             raise ModelServerError(f"{self._endpoint} failed: {data[:300]}", retryable=True)
         return updates
@@ -145,17 +200,16 @@ class StreamedAnswer:
         error = error_from_body(wire, endpoint=self._endpoint, raw=body, headers=self._headers)
         if error is not None:
             raise error
-        if not isinstance(wire, Mapping) or not isinstance(wire.get("choices"), list):
-            raise unreadable("no choices", body, endpoint=self._endpoint)
+        updates = self._chunks.read_whole(wire, body)
         self.done = True
-        return self._chunks.read(wire, "")
+        return updates
 
 
 def whole_answer(
     body: bytes,
+    reader: AnswerReader,
     *,
     endpoint: str,
-    taken: Iterable[str] = (),
     response_format: Any = None,
     headers: Mapping[str, str] | None = None,
 ) -> ChatResponse:
@@ -163,8 +217,8 @@ def whole_answer(
 
     Args:
         body: all of it.
+        reader: reads the answers of the endpoint's API.
         endpoint: what to call the endpoint in an error.
-        taken: the call ids that the request already spoke of.
         response_format: what ``value`` is to be parsed as.
         headers: the answer's headers, their names in lower case.
 
@@ -173,20 +227,13 @@ def whole_answer(
     """
     if body.lstrip().startswith((b"data:", b"event:", b":")):
         # Some endpoints only know how to stream.
-        answer = StreamedAnswer(endpoint=endpoint, taken=taken, headers=headers)
+        answer = StreamedAnswer(reader, endpoint=endpoint, headers=headers)
         updates = answer.feed(body) + answer.end()
         return ChatResponse.from_updates(updates, output_format_type=response_format)
     wire = _loaded(body)
     if wire is _NO_JSON:
         raise no_answer(body, endpoint=endpoint)
-    return response_from_wire(
-        wire,
-        endpoint=endpoint,
-        taken=taken,
-        response_format=response_format,
-        raw=body,
-        headers=headers,
-    )
+    return reader.response(wire, response_format=response_format, raw=body, headers=headers)
 
 
 def no_answer(body: bytes, *, endpoint: str) -> ModelError:

@@ -21,8 +21,9 @@ from actors.agents._openai._parts import (
     usage_from_wire,
     wire_id,
 )
+from actors.agents._openai._response import response_from_wire
 from protocols._content import Content
-from protocols._responses import ChatResponseUpdate
+from protocols._responses import ChatResponse, ChatResponseUpdate
 
 
 @attrs.define(eq=False)
@@ -64,6 +65,9 @@ class ChunkReader:
         """Whether every choice that began has said why it ended."""
         return bool(self._choices) and all(c.finished for c in self._choices.values())
 
+    is_last = False
+    """The API says ``[DONE]`` at the end."""
+
     @property
     def received(self) -> str:
         """In words, what has come so far."""
@@ -97,6 +101,38 @@ class ChunkReader:
         if usage is not None:
             updates.append(self._update([usage], raw=chunk))
         return updates
+
+    def read_whole(self, wire: object, raw: bytes) -> list[ChatResponseUpdate]:
+        """Take a whole answer where a stream was asked for.
+
+        Raises:
+            ModelError: it is an error, or no answer at all.
+        """
+        if not isinstance(wire, Mapping) or not isinstance(wire.get("choices"), list):
+            raise unreadable("no choices", raw, endpoint=self._endpoint)
+        return self.read(wire)
+
+    def response(
+        self,
+        wire: object,
+        *,
+        response_format: Any = None,
+        raw: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> ChatResponse:
+        """Read a whole answer.
+
+        Raises:
+            ModelError: it is an error, or no answer at all.
+        """
+        return response_from_wire(
+            wire,
+            endpoint=self._endpoint,
+            taken=self._taken,
+            response_format=response_format,
+            raw=raw,
+            headers=headers,
+        )
 
     def end(self) -> list[ChatResponseUpdate]:
         """Say that the stream is complete; give what was held back for the end."""
