@@ -62,9 +62,10 @@ class Cell(Life):
         Raises:
             ActorStoppedError: if the actor has stopped or is about to.
             MailboxFullError: if there is no room, and one may not wait.
+            UnhandledMessageError: if there is no handler for it.
         """
-        if self.pending or self.phase != RUNNING:
-            self._check_open(message)
+        if self.pending or self.phase != RUNNING or self.actor.found.get(type(message)) is None:
+            self._check(message)
         mailbox = self.mailbox or self.box()
         queue = mailbox.queue
         size = len(queue)
@@ -86,9 +87,15 @@ class Cell(Life):
             self.dispatcher.schedule(self)
         return True
 
-    def _check_open(self, message: Any) -> None:
+    def _check(self, message: Any) -> None:
+        """Refuse a message that can't be handled: a mistake of the sender's, who is told."""
         if self.phase >= STOPPING or self.pending & CLOSED:
             raise ActorStoppedError(self.name, message)
+        if self.actor.find_handler(type(message)) is None:
+            raise self._unhandled(message)
+
+    def _unhandled(self, message: Any) -> UnhandledMessageError:
+        return UnhandledMessageError(self.name, message, self.actor.handled_types())
 
     def _make_room(self, mailbox: Mailbox, item: Any, message: Any, may_wait: bool) -> bool | None:
         """Apply the overflow policy. False: wait for room. None: the message is dealt with."""
@@ -340,10 +347,9 @@ class Cell(Life):
         return True
 
     def _refuse(self, item: Any, message: Any) -> None:
-        """No handler: a mistake of the sender's, not a crash of this actor."""
+        """No handler any more: the factory made an actor of another class after a restart."""
         self.box().losses.dead += 1
-        error = UnhandledMessageError(self.name, message, self.actor.handled_types())
-        if not (isinstance(item, Request) and item.settle(None, error)):
+        if not (isinstance(item, Request) and item.settle(None, self._unhandled(message))):
             self.system.dead_letter(message, self.ref, "unhandled")
 
     def _lose(self, item: Any, reason: str) -> None:

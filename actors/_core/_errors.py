@@ -88,12 +88,15 @@ class NameTakenError(ActorsError):
         )
 
 
-class UnhandledMessageError(ActorsError):
-    """No handler of the actor takes messages of this type."""
+class UnhandledMessageError(ActorsError, TypeError):
+    """No handler of the actor takes messages of this type.
+
+    The message was not accepted. It is handed back in ``undelivered``.
+    """
 
     def __init__(self, actor: str, message: object, handled: tuple[type, ...]) -> None:
         self.actor = actor
-        self.message = message
+        self.undelivered = message
         known = ", ".join(sorted(t.__name__ for t in handled)) or "nothing"
         super().__init__(
             f"{actor} has no handler for a {type(message).__name__}; it takes {known}"

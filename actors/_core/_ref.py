@@ -54,6 +54,7 @@ class ActorRef(Generic[MessageT_contra]):
         Raises:
             ActorStoppedError: if the actor has stopped, or is about to.
             MailboxFullError: if there is no room and the policy isn't to drop.
+            UnhandledMessageError: if the actor has no handler for it.
         """
         cell = self._cell
         mailbox = cell.mailbox
@@ -62,7 +63,11 @@ class ActorRef(Generic[MessageT_contra]):
             return
         queue = mailbox.queue
         size = len(queue)
-        if size >= mailbox.capacity or type(queue) is not deque:
+        if (
+            size >= mailbox.capacity
+            or type(queue) is not deque
+            or cell.actor.found.get(type(message)) is None
+        ):
             cell.post(message, message)
             return
         # What `post` would do, without calling it: this is how most messages are sent.
@@ -84,6 +89,7 @@ class ActorRef(Generic[MessageT_contra]):
         Raises:
             ActorStoppedError: if the actor has stopped, or stops while we wait.
             MailboxFullError: if there is no room and the policy is to reject.
+            UnhandledMessageError: if the actor has no handler for it.
             DeadlockError: if there is no room, and the actor waits for us.
         """
         await checkpoint_if_cancelled()

@@ -17,6 +17,7 @@ from actors import (
     Crashed,
     Finished,
     Killed,
+    MailboxPolicy,
     Missed,
     NotFound,
     Restart,
@@ -135,13 +136,12 @@ async def test_notices_overtake_messages_but_do_not_starve_them(autojump_clock: 
 
 async def test_each_dead_letter_says_why(autojump_clock: Any) -> None:
     async with open_system() as system:
-        ref = system.spawn(Recorder)
-        ref.tell_nowait(1.5)
-        await wait_all_tasks_blocked()
+        ref = system.spawn(Recorder, mailbox=MailboxPolicy(1, "drop_oldest"))
         ref.tell_nowait(7)
+        ref.tell_nowait(8)
         ref.stop()
         await ref.wait_stopped()
-        assert letters(system) == [(1.5, "unhandled"), (7, "stopped")]
+        assert letters(system) == [(7, "dropped: mailbox full"), (8, "stopped")]
         assert system.dead_letters.total == len(system.dead_letters) == 2
 
 
@@ -157,8 +157,7 @@ async def test_only_the_latest_dead_letters_are_kept() -> None:
 async def test_a_listener_hears_the_lives_of_actors_in_order(autojump_clock: Any) -> None:
     async with open_system() as system, system.events() as events:
         ref = system.spawn(Recorder)
-        ref.tell_nowait(1.5)
-        await wait_all_tasks_blocked()
+        system.dead_letter(1.5, ref, "test")
         ref.stop()
         seen = [await anext(events) for _ in range(3)]
     assert seen == [
