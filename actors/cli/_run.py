@@ -205,7 +205,7 @@ class _Observed(Workflow):
     @property
     def events(self) -> list[WorkflowEvent]:
         """What the last run has told so far, but for its very first event."""
-        return [] if self.last_run is None else self.last_run.events
+        return [] if self.last_run is None else self.last_run.reports.events
 
     def _register(self, run: Run) -> Run:
         self.last_run = super()._register(run)

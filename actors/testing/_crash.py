@@ -194,7 +194,7 @@ class _Crasher(Explorer):
 
 def _kill(cell: Cell) -> None:
     if isinstance(cell, ExecutorCell):
-        cell.run.cancel()
+        cell.conductor.run.cancel()
     else:
         assert isinstance(cell, ActorCell), "a dispatcher runs actors or executors"
         cell.kill()

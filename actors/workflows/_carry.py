@@ -11,8 +11,8 @@ from actors.workflows._executor import Executor
 from actors.workflows._kwargs import RunKwargs
 
 if TYPE_CHECKING:
+    from actors.workflows._conductor import Conductor
     from actors.workflows._graph import Graph
-    from actors.workflows._run import Run
 
 # (target, source, message, the request that it answers)
 Beginning: TypeAlias = tuple[str, str, Any, Request | None]
@@ -57,11 +57,12 @@ class Carry:
         self.executors.pop(executor_id, None)
         return self.executor(graph, executor_id)
 
-    def update(self, run: Run) -> None:
-        """Take over what *run*, which ended well, has committed."""
-        self.states.update({name: cell.state for name, cell in run.cells.items()})
-        self.joins = {n: b.waiting for n, b in enumerate(run.outbox.joins) if not b.is_empty}
-        self.rounds = run.schedule.number
+    def update(self, conductor: Conductor) -> None:
+        """Take over what was committed in a run that ended well."""
+        joins = enumerate(conductor.outbox.joins)
+        self.states.update({name: cell.state for name, cell in conductor.cells.items()})
+        self.joins = {n: buffer.waiting for n, buffer in joins if not buffer.is_empty}
+        self.rounds = conductor.schedule.number
         self.beginning = ()
 
     def answered(self, beginning: tuple[Beginning, ...], kwargs: RunKwargs) -> Carry:

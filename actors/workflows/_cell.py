@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from actors._core._dispatch import Worker
+    from actors.workflows._conductor import Conductor
     from actors.workflows._deliveries import Delivery, Request
-    from actors.workflows._run import Run
 
 
 class ExecutorCell:
     """One executor of one run. It has no task."""
 
     __slots__ = (
+        "conductor",
         "context",
         "ctx",
         "designation",
@@ -37,13 +38,12 @@ class ExecutorCell:
         "mailbox",
         "name",
         "rolls_back_by_hooks",
-        "run",
         "snapshot",
         "state",
     )
 
-    def __init__(self, run: Run, executor: Executor) -> None:
-        self.run = run
+    def __init__(self, conductor: Conductor, executor: Executor) -> None:
+        self.conductor = conductor
         self.executor = executor
         self.name = executor.id
         self.find = executor.finder
@@ -51,13 +51,14 @@ class ExecutorCell:
         # Admission is the run's affair: its outbox has the bound, not each mailbox.
         self.mailbox = Mailbox(float("inf"))
         self.is_scheduled = False
-        self.context = run.context
+        self.context = conductor.context
         self.ctx: TurnContext | None = None
-        self.designation = run.graph.designations.get(executor.id)
-        routes = run.graph.routes.get(executor.id)
+        self.designation = conductor.graph.designations.get(executor.id)
+        routes = conductor.graph.routes.get(executor.id)
         self.snapshot: Any = None
         # Whether a failed turn is undone by giving the executor its last snapshot back.
-        self.rolls_back_by_hooks = run.supervision is not None and has_snapshots(executor)
+        is_supervised = conductor.settings.supervision is not None
+        self.rolls_back_by_hooks = is_supervised and has_snapshots(executor)
         # Whether the handler's own coroutine is the whole turn.
         self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
 
@@ -73,7 +74,7 @@ class ExecutorCell:
         mailbox.queue.append(delivery)
         if not self.is_scheduled:
             self.is_scheduled = True
-            self.run.dispatcher.schedule(self)
+            self.conductor.dispatcher.schedule(self)
 
     def push_back(self, delivery: Delivery) -> None:
         """Make *delivery* the next one again: its turn never was."""
@@ -83,20 +84,22 @@ class ExecutorCell:
 
     def begin(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002
         """Start a turn for the oldest delivery."""
-        run, mailbox = self.run, self.mailbox
-        if not mailbox.queue or run.dispatcher.closed or self._outbox_is_full(run):
+        conductor, mailbox = self.conductor, self.mailbox
+        if not mailbox.queue or conductor.is_over or self._is_full(conductor):
             self.is_scheduled = False
             return None
         delivery: Delivery = mailbox.queue.popleft()
         seq, message, request = delivery.seq, delivery.message, delivery.request
-        attempt = run.attempts.get(seq, 0) + 1 if run.attempts else 1
-        run.emit(
+        failed = conductor.attempts.failed
+        attempt = failed.get(seq, 0) + 1 if failed else 1
+        name, path = self.name, conductor.path
+        conductor.emit(
             WorkflowEvent(
-                "executor_invoked", message, False, None, None, self.name, None, seq, attempt
+                "executor_invoked", message, False, None, None, name, None, seq, attempt, path
             )
         )
         ctx = self.ctx = TurnContext(self, delivery, attempt)
-        self.context = run.context.copy()
+        self.context = conductor.context.copy()
         try:
             if request is not None:
                 return self._answer(ctx, request, message)
@@ -111,10 +114,11 @@ class ExecutorCell:
         except Exception as exc:  # noqa: BLE001  (a decorator that isn't async: the turn's error)
             return self._careful(ctx, partial(_raise, exc))
 
-    def _outbox_is_full(self, run: Run) -> bool:
-        if len(run.outbox.open) <= run.max_in_flight:
+    def _is_full(self, conductor: Conductor) -> bool:
+        limit = conductor.max_in_flight
+        if len(conductor.outbox.open) <= limit:
             return False
-        run.fail(OutboxLimitError(run.settings.name, run.max_in_flight))
+        conductor.fail(OutboxLimitError(conductor.settings.name, limit))
         return True
 
     def _answer(
@@ -132,11 +136,11 @@ class ExecutorCell:
         if self.rolls_back_by_hooks:
             await self._roll_back(ctx)
         await call()
-        run = self.run
+        graph = self.conductor.graph
         if ctx.sent:
             chosen = ctx.more().chosen = []
             for message, target in ctx.sent:
-                chosen.append(await choose_targets(run.graph, self.name, message, target))
+                chosen.append(await choose_targets(graph, self.name, message, target))
         if self.rolls_back_by_hooks:
             ctx.more().snapshot = await self._saved()
 
@@ -152,27 +156,26 @@ class ExecutorCell:
 
     def done(self) -> bool:
         """Commit the turn; nothing of it counts if the run has ended meanwhile."""
-        run = self.run
-        if run.dispatcher.closed:
+        conductor = self.conductor
+        if conductor.is_over:
             return self.not_done(None)
         ctx, self.ctx = self.ctx, None
         assert ctx is not None
         ctx.is_open = False
         self.mailbox.handled += 1
-        run.commit(ctx)
-        more = self.is_scheduled = bool(self.mailbox.queue) and not run.dispatcher.closed
-        return more
+        conductor.commit(ctx)
+        return self._has_more()
 
     def not_done(self, error: BaseException | None) -> bool:
         """Commit nothing: an error, or an interruption."""
         ctx, self.ctx = self.ctx, None
         assert ctx is not None
         ctx.is_open = False
-        is_ready = self.run.not_committed(ctx, error)
+        is_ready = self.conductor.not_committed(ctx, error)
         return self._has_more() if is_ready else self._wait()
 
     def _has_more(self) -> bool:
-        more = bool(self.mailbox.queue) and not self.run.is_over
+        more = bool(self.mailbox.queue) and not self.conductor.is_over
         self.is_scheduled = more
         return more
 

@@ -84,15 +84,18 @@ class TurnContext(WorkflowContext[Any, Any]):
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
         self.outputs.append(output)
-        run = self.cell.run
-        kind = self.cell.designation
+        cell = self.cell
+        kind = cell.designation
         if kind is None:
             return  # noqa: ASYNC910  (nobody sees it)
         seq, target = self.delivery.seq, self.delivery.target
         # By position: this is made once per token.
-        event = WorkflowEvent(kind, output, True, None, None, target, None, seq, self.attempt)
-        if run.emit(event):
-            await run.room()
+        conductor, attempt = cell.conductor, self.attempt
+        event = WorkflowEvent(
+            kind, output, True, None, None, target, None, seq, attempt, conductor.path
+        )
+        if conductor.emit(event):
+            await conductor.room()
 
     async def request_info(  # noqa: ASYNC910  (as send_message)
         self, request_data: object, response_type: Any, *, request_id: str | None = None
@@ -112,15 +115,16 @@ class TurnContext(WorkflowContext[Any, Any]):
                 f"executor {self.delivery.target!r} made an event of type {event.type!r}, which "
                 "only the engine makes; give it a type of your own"
             )
-        if self.cell.run.emit(msgspec.structs.replace(event, from_executor=True)):
-            await self.cell.run.room()
+        conductor = self.cell.conductor
+        if conductor.emit(msgspec.structs.replace(event, from_executor=True, path=conductor.path)):
+            await conductor.room()
 
     def get_state(self, key: str, default: Any = None) -> Any:
         """See `WorkflowContext.get_state`."""
         if self.writes is not None and key in self.writes:
             return self.writes[key]
-        run = self.cell.run
-        return run.schedule.read(run, self.delivery.target, key, default)
+        conductor = self.cell.conductor
+        return conductor.schedule.read(conductor, self.delivery.target, key, default)
 
     def set_state(self, key: str, value: Any) -> None:
         """See `WorkflowContext.set_state`."""
@@ -151,7 +155,7 @@ class TurnContext(WorkflowContext[Any, Any]):
 
     def is_streaming(self) -> bool:
         """See `WorkflowContext.is_streaming`."""
-        return self.cell.run.feed is not None
+        return self.cell.conductor.reports.feed is not None
 
     def get_sent_messages(self) -> list[Any]:
         """See `WorkflowContext.get_sent_messages`."""
@@ -167,7 +171,7 @@ class TurnContext(WorkflowContext[Any, Any]):
         Returns:
             ``function_invocation_kwargs`` and ``client_kwargs``, each None if not given.
         """
-        return self.cell.run.kwargs_of(self.delivery.target)
+        return self.cell.conductor.kwargs_of(self.delivery.target)
 
     def _at_commit(self, action: Callable[[], None]) -> None:
         """Have *action*, which must neither wait nor raise, called when this turn takes effect."""

@@ -12,8 +12,8 @@ from protocols._errors import WorkflowConvergenceException
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
+    from actors.workflows._conductor import Conductor
     from actors.workflows._deliveries import Effects, News
-    from actors.workflows._run import Run
 
 
 class Superstep:
@@ -31,27 +31,27 @@ class Superstep:
         self._effects: dict[int, Effects] = {}
         self._own: dict[str, dict[str, Any]] = {}
 
-    def read(self, run: Run, reader: str, key: str, default: Any) -> Any:
+    def read(self, conductor: Conductor, reader: str, key: str, default: Any) -> Any:
         """Return what *reader* sees under *key*: its own writes of the round, else the committed."""
         own = self._own.get(reader)
-        return own[key] if own and key in own else run.shared.get(key, default)
+        return own[key] if own and key in own else conductor.shared.get(key, default)
 
-    def start(self, run: Run, news: News) -> None:
+    def start(self, conductor: Conductor, news: News) -> None:
         """Begin a round; or fail the run, if it has had all that it may."""
         if self.number >= self._limit:
             # Not raised: the commit that brought us here is told of, and then the failure.
             error = WorkflowConvergenceException(
-                f"workflow {run.settings.name!r} was not done after "
-                f"{run.settings.max_iterations} supersteps; is there a loop without an "
+                f"workflow {conductor.settings.name!r} was not done after "
+                f"{conductor.settings.max_iterations} supersteps; is there a loop without an "
                 "end? Otherwise allow more with WorkflowBuilder(max_iterations=…)"
             )
-            run.fail(error)
+            conductor.fail(error)
             return
         news.events.append(self._event("superstep_started", self.number + 1))
 
-    def committed(self, run: Run, seq: int, effects: Effects, news: News) -> None:
+    def committed(self, conductor: Conductor, seq: int, effects: Effects, news: News) -> None:
         """Keep the effects of a turn; at the last one of the round apply them all."""
-        if run.outbox.open:
+        if conductor.outbox.open:
             self._effects[seq] = effects
             if effects.writes:
                 self._own.setdefault(effects.source, {}).update(effects.writes)
@@ -60,13 +60,13 @@ class Superstep:
             self._effects[seq] = effects
             done, self._effects, self._own = self._effects, {}, {}
             for number in sorted(done):
-                run.apply(done[number], news)
+                conductor.apply(done[number], news)
         else:
-            run.apply(effects, news)  # the only turn of its round
+            conductor.apply(effects, news)  # the only turn of its round
         self.number += 1
         news.events.append(self._event("superstep_completed", self.number))
-        if run.outbox.open:
-            self.start(run, news)
+        if conductor.outbox.open:
+            self.start(conductor, news)
 
     def _event(self, kind: str, number: int) -> WorkflowEvent:
         return WorkflowEvent(kind, None, False, None, None, None, number)

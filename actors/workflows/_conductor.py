@@ -1,0 +1,292 @@
+# The conductor of one graph in one run: synchronous code that runs at each commit, in whichever
+# worker made the commit. It never awaits. Routing, joins, rounds and events therefore cost no
+# task switch, and all of the graph's state changes in one step: at any instant between two
+# commits the state {committed state of every executor, messages on their way, joins, open
+# requests} is a consistent cut, in which the message of a turn in progress still counts as on
+# its way.
+#
+# What goes on inside a commit is in two steps. `commit` applies the turn and collects news:
+# events, deliveries. `settle` publishes the news, in commit order, once the commit is safe.
+# Between the two stands the run's gate, where there is one: it gets the news of each commit, in
+# order, and calls `settle` with them in the same order when they are stored. Without a gate the
+# two are one moment; they must not grow into one function.
+#
+# A turn that raises, is cancelled, or ends after the run did, applies nothing.
+#
+# A run has one conductor for its own graph. A workflow inside of it gets one of its own, on the
+# same dispatcher and with the same reports, under a path; it overrides what happens when nothing
+# is open any more (`went_idle`) and when it fails (`fail`).
+"""Atomic turns of the executors of one graph, and what follows from their commits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+import trio
+
+from actors.workflows._attempts import Attempts
+from actors.workflows._cell import ExecutorCell
+from actors.workflows._deliveries import Effects, News
+from actors.workflows._input import InputTypeError
+from actors.workflows._outbox import Outbox
+from actors.workflows._superstep import Superstep
+from protocols._errors import EdgeConditionError
+from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from actors.workflows._carry import Carry
+    from actors.workflows._context import TurnContext
+    from actors.workflows._deliveries import Request
+    from actors.workflows._graph import Graph
+    from actors.workflows._run import Run
+    from actors.workflows._settings import Settings
+
+
+class Gate(Protocol):
+    """Holds back what follows from commits until they are safe."""
+
+    def pass_on(self, conductor: Conductor, ctx: TurnContext | None, news: News) -> None:
+        """Have ``conductor.settle(news)`` called, after that of all earlier news.
+
+        Args:
+            conductor: whose commit it is.
+            ctx: the turn that was committed; None for what the run begins with.
+            news: what follows from it.
+        """
+
+
+class Conductor:
+    """The state of one graph in one run, and what changes it.
+
+    Args:
+        run: which it is part of.
+        graph: whose executors take turns.
+        settings: how.
+        carry: the state to go on with, and what to begin with.
+        path: the executors through which it is inside of the run's workflow; None if it is
+            that workflow.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        graph: Graph,
+        settings: Settings,
+        carry: Carry,
+        path: tuple[str, ...] | None = None,
+    ) -> None:
+        self.run = run
+        self.reports = run.reports
+        self.dispatcher = run.dispatcher
+        self.context = run.context
+        self.graph = graph
+        self.settings = settings
+        self.max_in_flight = settings.max_in_flight
+        self.carry = carry
+        self.path = path
+        self.shared = carry.shared
+        self.requests = carry.requests
+        self.outbox = Outbox(graph, carry)
+        self.schedule = Superstep(carry.rounds, settings.max_iterations)
+        self.attempts = Attempts(settings.supervision, run.chance)
+        self.outputs: dict[str | None, list[Any]] = {}
+        self.cells: dict[str, ExecutorCell] = {}
+
+    def start(self) -> None:
+        """Deliver what it begins with.
+
+        Raises:
+            InputTypeError: an executor can't take what it is to begin with.
+        """
+        self._check_input()
+        news = News()
+        if self.carry.beginning:
+            self.schedule.start(self, news)
+        for target, source, message, request in self.carry.beginning:
+            self.outbox.deliver(target, (source,), message, news, request)
+        self._pass_on(None, news)
+
+    def _check_input(self) -> None:
+        for target, _, message, request in self.carry.beginning:
+            if request is None and not self.graph.accepts[target](message):
+                executor = self.graph.executors[target]
+                raise InputTypeError(self.settings.name, target, message, executor.input_types)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no turn may start or commit any more."""
+        return self.dispatcher.closed
+
+    def went_idle(self) -> None:
+        """Nothing is on its way any more."""
+        self.dispatcher.close()
+
+    def fail(self, error: BaseException) -> None:
+        """End with *error*; turns in progress are cancelled and waited for."""
+        self.run.fail(error)
+
+    def finish(self) -> None:
+        """Say what is left over, and keep the state for whoever goes on with it."""
+        leftovers = self.outbox.leftovers
+        if not self.requests:  # an answer may yet bring what a join waits for
+            leftovers.add_joins(self.outbox.joins)
+        for warning in leftovers.warnings():
+            self.emit(WorkflowEvent("warning", warning, path=self.path))
+        self.carry.update(self)
+
+    def release(self) -> None:
+        """Break the cycles, when the run has ended: it is then freed at once."""
+        self.cells.clear()
+        del self.run
+
+    # ------------------------------------------------------------------ turns
+
+    def commit(self, ctx: TurnContext) -> None:
+        """Apply a turn: all of it, now, or the run fails and none of it counts."""
+        delivery, cell = ctx.delivery, ctx.cell
+        seq, executor_id = delivery.seq, delivery.target
+        news = News()
+        try:
+            cell.state = ctx.state
+            del self.outbox.open[seq]
+            if ctx.attempt > 1:
+                self.attempts.failed.pop(seq, None)
+            rare = ctx.rare
+            if rare is not None:
+                cell.snapshot = rare.snapshot
+                self._ask(rare.requests, news)
+            data = [message for message, _ in ctx.sent] + ctx.outputs or None
+            news.events.append(self._about("executor_completed", ctx, data))
+            effects = Effects(executor_id, ctx.sent, ctx.outputs, ctx.writes, rare)
+            self.schedule.committed(self, seq, effects, news)
+            self._pass_on(ctx, news)
+        except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
+            self.fail(exc)
+
+    def _pass_on(self, ctx: TurnContext | None, news: News) -> None:
+        gate = self.run.gate
+        if gate is None:
+            self.settle(news)
+        else:
+            gate.pass_on(self, ctx, news)
+
+    def settle(self, news: News) -> None:
+        """Publish what a commit brought, now that it is safe."""
+        reports = self.reports
+        for event in news.events:
+            if event.type == "status":
+                reports.tell_status(event)
+            else:
+                reports.emit(event)
+        if self.run.error is not None:
+            return
+        for delivery in news.deliveries:
+            self.cell(delivery.target).push(delivery)
+        if not self.outbox.open:
+            self.went_idle()
+
+    def not_committed(self, ctx: TurnContext, error: BaseException | None) -> bool:
+        """A turn raised, or was interrupted (None). False: its cell waits for a timer."""
+        if ctx.outputs:  # who saw them live has to know that they don't count
+            self.emit(self._about("attempt_discarded", ctx, None))
+        ctx.cell.push_back(ctx.delivery)
+        if error is None or not isinstance(error, Exception):
+            return True
+        # A run inside of the handler may fail with such an error, too: that is the handler's.
+        if ctx.has_returned and isinstance(error, EdgeConditionError):
+            self.fail(error)
+            return True
+        self._tell_failed(ctx, error)
+        return self._retry(ctx, error)
+
+    def _tell_failed(self, ctx: TurnContext, error: Exception) -> None:
+        target = ctx.delivery.target
+        details = WorkflowErrorDetails.from_exception(error, executor_id=target)
+        self.emit(self._about("executor_failed", ctx, None, details))
+
+    def _retry(self, ctx: TurnContext, error: Exception) -> bool:
+        target, seq = ctx.delivery.target, ctx.delivery.seq
+        delay = self.attempts.again(target, seq, ctx.attempt, error, trio.current_time())
+        if delay is None:
+            self.fail(error)
+        if self.dispatcher.closed or delay is None:
+            return True
+        try:
+            ctx.cell.renew(self.carry.renewed(self.graph, target))
+        except Exception as exc:  # noqa: BLE001  (a factory: the run's error)
+            self.fail(exc)
+            return True
+        # A run whose caller is cancelled tries nothing again: the timer hears of it first.
+        if not delay and trio.current_effective_deadline() != -math.inf:
+            return True
+        self.run.nursery.start_soon(self._ready_later, ctx.cell, delay)
+        return False
+
+    async def _ready_later(self, cell: ExecutorCell, delay: float) -> None:
+        await trio.sleep(delay)
+        self.dispatcher.schedule(cell)
+
+    def kwargs_of(
+        self, executor_id: str
+    ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+        """Return what the caller gave for an executor's tools and client."""
+        return self.carry.kwargs.of(executor_id)
+
+    # ------------------------------------------------------------------ events
+
+    def emit(self, event: WorkflowEvent) -> bool:
+        """Tell at once, whatever becomes of the turn. True: the listener is far behind."""
+        return self.reports.emit(event)
+
+    async def room(self) -> None:  # noqa: ASYNC910  (a reader that keeps up is not waited for)
+        """Wait until the listener has caught up."""
+        if not self.dispatcher.closed:
+            await self.reports.room()
+
+    def _about(
+        self, kind: str, ctx: TurnContext, data: Any, details: WorkflowErrorDetails | None = None
+    ) -> WorkflowEvent:
+        """Make an event about a turn. By position: two of them are made per hop."""
+        seq, target = ctx.delivery.seq, ctx.delivery.target
+        return WorkflowEvent(
+            kind, data, False, None, details, target, None, seq, ctx.attempt, self.path
+        )
+
+    # ------------------------------------------------------------------ what follows from a turn
+
+    def cell(self, executor_id: str) -> ExecutorCell:
+        """Return an executor of this graph in this run, made when it is first needed."""
+        found = self.cells.get(executor_id)
+        if found is None:
+            executor = self.carry.executor(self.graph, executor_id)
+            found = self.cells[executor_id] = ExecutorCell(self, executor)
+            if executor_id in self.carry.states:
+                found.state = self.carry.states[executor_id]
+        return found
+
+    def _ask(self, requests: dict[str, Request], news: News) -> None:
+        for request in requests.values():
+            event = WorkflowEvent.request_info(
+                request.id, request.source, request.data, request.response_type
+            )
+            news.events.append(event)
+            if self.reports.status is WorkflowRunState.IN_PROGRESS:
+                status = self.reports.status = WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
+                news.events.append(WorkflowEvent("status", None, False, status))
+            self.requests[request.id] = request
+
+    def apply(self, effects: Effects, news: News) -> None:
+        """Make outputs and writes of a committed turn count, and send its messages on."""
+        if effects.outputs:
+            kind = self.graph.designations.get(effects.source)
+            self.outputs.setdefault(kind, []).extend(effects.outputs)
+        if effects.writes:
+            self.shared.update(effects.writes)
+        if effects.rare is not None:
+            for action in effects.rare.actions:
+                action()
+        if effects.sent:
+            self.outbox.send(effects, news)
