@@ -86,7 +86,7 @@ def test_the_names_of_conditions_count_and_their_code_does_not() -> None:
 
         condition.__name__ = name
         start, a, b = Node("start"), Node("a"), Node("b")
-        cases = [Case(condition=condition, target=a), Default(target=b)]
+        cases: list[Case | Default] = [Case(condition=condition, target=a), Default(target=b)]
         return (
             WorkflowBuilder(start_executor=start).add_switch_case_edge_group(start, cases).build()
         )

@@ -95,7 +95,7 @@ class Journal:
         return len(self._entries)
 
     def next_key(self, key: str) -> str:
-        """Tell occurrences of one key in one attempt apart: ``key``, ``key#2``, …"""
+        """Tell occurrences of one key in one attempt apart: ``key`` is followed by ``key#2``."""
         self._counts[key] += 1
         nth = self._counts[key]
         return key if nth == 1 else f"{key}#{nth}"

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.workflows._edges import FanInEdgeGroup
 from actors.workflows._switch import SwitchCaseEdgeGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from actors.workflows._edges import EdgeGroup
     from actors.workflows._executor import Executor
