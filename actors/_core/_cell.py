@@ -12,6 +12,7 @@ import trio
 
 from actors._core._context import MESSAGE, NOTICE, STARTS, STOPS, ActorContext
 from actors._core._errors import (
+    ActorRestartingError,
     ActorStoppedError,
     MailboxFullError,
     UnhandledMessageError,
@@ -56,7 +57,9 @@ class Cell(Life):
             self.mailbox.fold()
         return self.mailbox
 
-    def post(self, item: Any, message: Any, may_wait: bool = False) -> bool:
+    def post(  # noqa: C901  (a call for each part would be a tenth of an ask)
+        self, item: Any, message: Any, may_wait: bool = False
+    ) -> bool:
         """Accept *item*, which carries *message*. False: there is no room, and one may wait.
 
         Raises:
@@ -66,6 +69,8 @@ class Cell(Life):
         """
         if self.pending or self.phase != RUNNING or self.actor.found.get(type(message)) is None:
             self._check(message)
+        if not self.is_scheduled:
+            self.dispatcher.check_thread()
         mailbox = self.mailbox or self.box()
         queue = mailbox.queue
         size = len(queue)
@@ -83,8 +88,8 @@ class Cell(Life):
         if size >= mailbox.peak:
             mailbox.peak = len(mailbox.queue)
         if not self.is_scheduled and self.phase == RUNNING:
-            self.is_scheduled = True
             self.dispatcher.schedule(self)
+            self.is_scheduled = True
         return True
 
     def _check(self, message: Any) -> None:
@@ -276,7 +281,7 @@ class Cell(Life):
 
     def _has_more(self) -> bool:
         """Whether to stay in the ready queue."""
-        if self.pending & STOP:
+        if self.pending & (STOP | FINISH):
             self.unlimit()
         if self.phase == STOPPED:
             self.pending = 0
@@ -315,7 +320,9 @@ class Cell(Life):
         envelope = item if isinstance(item, Envelope) else Envelope(item)
         if error is None:
             losses.cancelled += 1
-            error = ActorStoppedError(self.name, envelope.message)
+            is_back_soon = self.pending & (STOP | FINISH) == FINISH
+            undelivered = ActorRestartingError if is_back_soon else ActorStoppedError
+            error = undelivered(self.name, envelope.message)
         elif self._is_worth_another_try(envelope, error):
             envelope.attempts += 1
             self.box().put_back(envelope)

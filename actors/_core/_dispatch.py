@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
@@ -138,6 +139,7 @@ class Dispatcher:
         self.ready: deque[Cell] = deque()
         self.nursery: trio.Nursery | None = None
         self.owner: Any = None
+        self.thread = get_ident()
         self.closed = False
         self.lookers = 0
         self.workers: dict[Task, Worker] = {} if workers is None else workers
@@ -153,9 +155,24 @@ class Dispatcher:
 
     def schedule(self, cell: Cell) -> None:
         """Say that *cell* has work and no turn in progress. Called once until its turn ends."""
-        self.ready.append(cell)
         if not self.lookers and not self.closed:
             self._wake_one()
+        self.ready.append(cell)
+
+    def check_thread(self) -> None:
+        """Refuse whoever comes from another thread, before anything has changed.
+
+        There a worker can't be woken, and nothing would be one step any more.
+
+        Raises:
+            RuntimeError: if it isn't the thread that our tasks run in.
+        """
+        if get_ident() != self.thread:
+            raise RuntimeError(
+                "an actor can't be reached from another thread than its system's: call "
+                "`trio.from_thread.run(ref.ask, message)` there, or "
+                "`trio.from_thread.run_sync(ref.tell_nowait, message)`"
+            )
 
     def close(self) -> None:
         """Start no more turns, and cancel those that are in progress."""
@@ -187,6 +204,7 @@ class Dispatcher:
     # ------------------------------------------------------------------ workers
 
     def _wake_one(self) -> None:
+        self.check_thread()
         if self._parked:
             self.lookers += 1
             reschedule(self._parked.pop())

@@ -126,10 +126,10 @@ class Identity:
 
     def wake(self, what: int) -> None:
         """Note that *what* is pending, and become ready if no turn is in progress."""
-        self.pending |= what
         if not self.is_scheduled:
-            self.is_scheduled = True
             self.dispatcher.schedule(self.me)
+            self.is_scheduled = True
+        self.pending |= what
 
 
 @disable_ki_protection

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from trio.lowlevel import (
@@ -67,6 +68,7 @@ class ActorRef(Generic[MessageT_contra]):
             size >= mailbox.capacity
             or type(queue) is not deque
             or cell.actor.found.get(type(message)) is None
+            or not (cell.is_scheduled or get_ident() == cell.dispatcher.thread)
         ):
             cell.post(message, message)
             return
@@ -76,8 +78,8 @@ class ActorRef(Generic[MessageT_contra]):
         if size >= mailbox.peak:
             mailbox.peak = size + 1
         if not cell.is_scheduled:
-            cell.is_scheduled = True
             cell.dispatcher.schedule(cell)
+            cell.is_scheduled = True
 
     @enable_ki_protection
     async def tell(self, message: MessageT_contra) -> None:
@@ -160,6 +162,7 @@ class ActorRef(Generic[MessageT_contra]):
     @enable_ki_protection
     def stop(self) -> None:
         """Ask the actor to stop after its turn in progress, before what is queued."""
+        self._cell.dispatcher.check_thread()
         self._cell.stop()
 
     @enable_ki_protection
@@ -170,6 +173,7 @@ class ActorRef(Generic[MessageT_contra]):
     @enable_ki_protection
     def kill(self) -> None:
         """Stop the actor and all below it now: turns are cancelled, and no hooks run."""
+        self._cell.dispatcher.check_thread()
         self._cell.kill()
 
     async def wait_started(self) -> None:
