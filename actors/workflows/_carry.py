@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 
 from actors.workflows._deliveries import Request
+from actors.workflows._durable._restored import Restored
 from actors.workflows._executor import Executor
 from actors.workflows._kwargs import RunKwargs
 
@@ -32,6 +33,8 @@ class Carry:
         rounds: completed rounds.
         seq: number of the last delivery.
         beginning: what the next run delivers first.
+        restored: what a stored run was in the middle of; None if it is at its beginning.
+        position: where its state is stored, if it is.
     """
 
     shared: dict[str, Any] = attrs.field(factory=dict)
@@ -43,6 +46,8 @@ class Carry:
     rounds: int = 0
     seq: int = 0
     beginning: tuple[Beginning, ...] = ()
+    restored: Restored | None = None
+    position: Any = None
 
     def executor(self, graph: Graph, executor_id: str) -> Executor:
         """Return the executor object that this run uses."""
@@ -64,6 +69,7 @@ class Carry:
         self.joins = {n: buffer.waiting for n, buffer in joins if not buffer.is_empty}
         self.rounds = conductor.schedule.number
         self.beginning = ()
+        self.restored = None
 
     def answered(self, beginning: tuple[Beginning, ...], kwargs: RunKwargs) -> Carry:
         """Return a copy to go on with, in which the requests answered are no longer open.

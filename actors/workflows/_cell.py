@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from actors._core._errors import OutboxLimitError
 from actors._core._mailbox import Mailbox
 from actors.workflows._context import TurnContext
+from actors.workflows._durable._recorder import TurnEffects
 from actors.workflows._executor import Executor
 from actors.workflows._routing import choose_targets
+from protocols._effects import current_effects
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
@@ -57,8 +59,7 @@ class ExecutorCell:
         routes = conductor.graph.routes.get(executor.id)
         self.snapshot: Any = None
         # Whether a failed turn is undone by giving the executor its last snapshot back.
-        is_supervised = conductor.settings.supervision is not None
-        self.rolls_back_by_hooks = is_supervised and has_snapshots(executor)
+        self.rolls_back_by_hooks = conductor.journals is not None and has_snapshots(executor)
         # Whether the handler's own coroutine is the whole turn.
         self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
 
@@ -66,6 +67,18 @@ class ExecutorCell:
         """Go on with a new object, where a factory makes them."""
         self.executor = executor
         self.find = executor.finder
+
+    def put_back(self, kept: Any) -> None:
+        """Go on from what an earlier run of the same state has kept."""
+        if self.rolls_back_by_hooks:
+            self.snapshot = kept
+        else:
+            self.state = kept
+
+    @property
+    def kept(self) -> Any:
+        """What a later run of the same state goes on from."""
+        return self.snapshot if self.rolls_back_by_hooks else self.state
 
     def push(self, delivery: Delivery) -> None:
         """Queue *delivery*."""
@@ -100,6 +113,8 @@ class ExecutorCell:
         )
         ctx = self.ctx = TurnContext(self, delivery, attempt)
         self.context = conductor.context.copy()
+        if conductor.journals is not None and self.executor.journal:
+            self.context.run(current_effects.set, TurnEffects(ctx))
         try:
             if request is not None:
                 return self._answer(ctx, request, message)

@@ -35,11 +35,12 @@ from protocols._errors import EdgeConditionError
 from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from actors.workflows._carry import Carry
     from actors.workflows._context import TurnContext
     from actors.workflows._deliveries import Request
+    from actors.workflows._durable._journal import Journal, JournalEntry
     from actors.workflows._graph import Graph
     from actors.workflows._run import Run
     from actors.workflows._settings import Settings
@@ -49,13 +50,32 @@ class Gate(Protocol):
     """Holds back what follows from commits until they are safe."""
 
     def pass_on(self, conductor: Conductor, ctx: TurnContext | None, news: News) -> None:
-        """Have ``conductor.settle(news)`` called, after that of all earlier news.
+        """Have ``conductor.settled(news)`` called, after that of all earlier news.
 
         Args:
             conductor: whose commit it is.
             ctx: the turn that was committed; None for what the run begins with.
             news: what follows from it.
         """
+
+    def try_again(self, conductor: Conductor, ctx: TurnContext) -> None:
+        """Note that a turn raised, and is tried again."""
+
+    async def record(self, conductor: Conductor, seq: int, at: int, entry: JournalEntry) -> None:
+        """Store what a turn does to the world; return when that is safe.
+
+        Args:
+            conductor: whose turn it is.
+            seq: the delivery that the turn is for.
+            at: which entry of the turn's journal.
+            entry: the entry.
+        """
+
+    async def open(self, run: Run) -> None:
+        """Take the stored run over, and put its state into ``run``, before it starts."""
+
+    async def close(self, run: Run, escaped: BaseException | None) -> None:
+        """Write what is still to be written; the run has stopped."""
 
 
 class Conductor:
@@ -94,6 +114,12 @@ class Conductor:
         self.attempts = Attempts(settings.supervision, run.chance)
         self.outputs: dict[str | None, list[Any]] = {}
         self.cells: dict[str, ExecutorCell] = {}
+        # Commits that the gate still holds back.
+        self.unsettled = 0
+        # What turns did outside, by delivery; kept where turns may be run again.
+        self.journals: dict[int, Journal] | None = None
+        if run.gate is not None or settings.supervision is not None:
+            self.journals = {}
 
     def start(self) -> None:
         """Deliver what it begins with.
@@ -103,8 +129,11 @@ class Conductor:
         """
         self._check_input()
         news = News()
-        if self.carry.beginning:
+        restored = self.carry.restored
+        if self.carry.beginning or (restored is not None and restored.deliveries):
             self.schedule.start(self, news)
+        if restored is not None:
+            restored.put_into(self, news)
         for target, source, message, request in self.carry.beginning:
             self.outbox.deliver(target, (source,), message, news, request)
         self._pass_on(None, news)
@@ -154,6 +183,8 @@ class Conductor:
             del self.outbox.open[seq]
             if ctx.attempt > 1:
                 self.attempts.failed.pop(seq, None)
+            if self.journals:
+                self.journals.pop(seq, None)
             rare = ctx.rare
             if rare is not None:
                 cell.snapshot = rare.snapshot
@@ -171,11 +202,19 @@ class Conductor:
         if gate is None:
             self.settle(news)
         else:
+            self.unsettled += 1
             gate.pass_on(self, ctx, news)
+
+    def settled(self, news: News) -> None:
+        """Publish news that the gate has held back."""
+        self.unsettled -= 1
+        self.settle(news)
 
     def settle(self, news: News) -> None:
         """Publish what a commit brought, now that it is safe."""
         reports = self.reports
+        for effects in news.applied:
+            self._publish(effects)
         for event in news.events:
             if event.type == "status":
                 reports.tell_status(event)
@@ -185,15 +224,27 @@ class Conductor:
             return
         for delivery in news.deliveries:
             self.cell(delivery.target).push(delivery)
-        if not self.outbox.open:
+        # What is held back behind these news is about turns that have happened already.
+        if not self.outbox.open and not self.unsettled:
             self.went_idle()
+
+    def _publish(self, effects: Effects) -> None:
+        if effects.outputs:
+            kind = self.graph.designations.get(effects.source)
+            self.outputs.setdefault(kind, []).extend(effects.outputs)
+        if effects.rare is not None:
+            for action in effects.rare.actions:
+                action()
 
     def not_committed(self, ctx: TurnContext, error: BaseException | None) -> bool:
         """A turn raised, or was interrupted (None). False: its cell waits for a timer."""
         if ctx.outputs:  # who saw them live has to know that they don't count
             self.emit(self._about("attempt_discarded", ctx, None))
         ctx.cell.push_back(ctx.delivery)
-        if error is None or not isinstance(error, Exception):
+        is_error = isinstance(error, Exception)
+        if self.journals and (journal := self.journals.get(ctx.delivery.seq)) is not None:
+            journal.begin_attempt(after_exception=is_error)
+        if error is None or not is_error:
             return True
         # A run inside of the handler may fail with such an error, too: that is the handler's.
         if ctx.has_returned and isinstance(error, EdgeConditionError):
@@ -219,6 +270,8 @@ class Conductor:
         except Exception as exc:  # noqa: BLE001  (a factory: the run's error)
             self.fail(exc)
             return True
+        if self.run.gate is not None:
+            self.run.gate.try_again(self, ctx)
         # A run whose caller is cancelled tries nothing again: the timer hears of it first.
         if not delay and trio.current_effective_deadline() != -math.inf:
             return True
@@ -264,11 +317,16 @@ class Conductor:
             executor = self.carry.executor(self.graph, executor_id)
             found = self.cells[executor_id] = ExecutorCell(self, executor)
             if executor_id in self.carry.states:
-                found.state = self.carry.states[executor_id]
+                found.put_back(self.carry.states[executor_id])
         return found
 
     def _ask(self, requests: dict[str, Request], news: News) -> None:
-        for request in requests.values():
+        self.tell_requests(requests.values(), news)
+        self.requests.update(requests)
+
+    def tell_requests(self, requests: Iterable[Request], news: News) -> None:
+        """Have the world outside told of open requests."""
+        for request in requests:
             event = WorkflowEvent.request_info(
                 request.id, request.source, request.data, request.response_type
             )
@@ -276,17 +334,11 @@ class Conductor:
             if self.reports.status is WorkflowRunState.IN_PROGRESS:
                 status = self.reports.status = WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
                 news.events.append(WorkflowEvent("status", None, False, status))
-            self.requests[request.id] = request
 
     def apply(self, effects: Effects, news: News) -> None:
-        """Make outputs and writes of a committed turn count, and send its messages on."""
-        if effects.outputs:
-            kind = self.graph.designations.get(effects.source)
-            self.outputs.setdefault(kind, []).extend(effects.outputs)
+        """Make a committed turn count: what it wrote and sent now, its outputs when it is safe."""
+        news.applied.append(effects)
         if effects.writes:
             self.shared.update(effects.writes)
-        if effects.rare is not None:
-            for action in effects.rare.actions:
-                action()
         if effects.sent:
             self.outbox.send(effects, news)

@@ -5,6 +5,7 @@ Outputs are the exception: they reach listeners live, and enter the result at th
 
 from __future__ import annotations
 
+import inspect
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,12 +14,15 @@ import msgspec
 from actors._core._errors import TurnOverError
 from actors.workflows._context_api import WorkflowContext
 from actors.workflows._deliveries import Delivery, Rare, Request
+from actors.workflows._durable._journal import Journal
+from protocols._effects import Effect, effect_key, effects_under, perform
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from actors.workflows._cell import ExecutorCell
+    from actors.workflows._durable._journal import JournalEntry
 
 RESERVED: Final = frozenset(
     {"started", "status", "failed", "output", "intermediate", "request_info"}
@@ -67,7 +71,12 @@ class TurnContext(WorkflowContext[Any, Any]):
             self.rare = Rare()
         return self.rare
 
-    def _check(self) -> None:
+    def require_open(self) -> None:
+        """Refuse what comes too late.
+
+        Raises:
+            TurnOverError: the turn is over.
+        """
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
 
@@ -101,7 +110,7 @@ class TurnContext(WorkflowContext[Any, Any]):
         self, request_data: object, response_type: Any, *, request_id: str | None = None
     ) -> None:
         """See `WorkflowContext.request_info`."""
-        self._check()
+        self.require_open()
         request_id = request_id or str(uuid.uuid4())
         self.more().requests[request_id] = Request(
             request_id, self.delivery.target, request_data, response_type
@@ -109,7 +118,7 @@ class TurnContext(WorkflowContext[Any, Any]):
 
     async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (as yield_output)
         """See `WorkflowContext.add_event`."""
-        self._check()
+        self.require_open()
         if event.type in RESERVED:
             event = WorkflowEvent.warning(
                 f"executor {self.delivery.target!r} made an event of type {event.type!r}, which "
@@ -128,7 +137,7 @@ class TurnContext(WorkflowContext[Any, Any]):
 
     def set_state(self, key: str, value: Any) -> None:
         """See `WorkflowContext.set_state`."""
-        self._check()
+        self.require_open()
         if self.writes is None:
             self.writes = {}
         self.writes[key] = value
@@ -173,7 +182,50 @@ class TurnContext(WorkflowContext[Any, Any]):
         """
         return self.cell.conductor.kwargs_of(self.delivery.target)
 
+    async def step(  # noqa: ASYNC910  (waits as long as the function does)
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        key: str | None = None,
+        idempotent: bool = False,
+    ) -> Any:
+        """See `WorkflowContext.step`."""
+        self.require_open()
+        name = key or getattr(function, "__name__", type(function).__name__)
+        place = f"step {name}"
+        effect = Effect(kind="step", name=name, key=effect_key(place), idempotent=idempotent)
+
+        async def call() -> Any:  # noqa: ASYNC910  (as above)
+            result = function(*args)
+            return await result if inspect.isawaitable(result) else result
+
+        with effects_under(place):
+            return await perform(lambda: effect, call)
+
+    @property
+    def idempotency_key(self) -> str:
+        """See `WorkflowContext.idempotency_key`."""
+        conductor = self.cell.conductor
+        path = "".join(f"{name}/" for name in conductor.path or ())
+        return f"{conductor.run.run_id}/{path}{self.delivery.target}/{self.delivery.seq}"
+
+    def journal(self) -> Journal:
+        """Return what this turn has done outside, over all attempts at it."""
+        journals = self.cell.conductor.journals
+        assert journals is not None, "nothing is recorded here"
+        seq = self.delivery.seq
+        found = journals.get(seq)
+        if found is None:
+            found = journals[seq] = Journal()
+        return found
+
+    async def record(self, at: int, entry: JournalEntry) -> None:  # noqa: ASYNC910  (see its gate)
+        """Have an entry of the journal stored, and wait until it is safe."""
+        conductor = self.cell.conductor
+        if conductor.run.gate is not None:
+            await conductor.run.gate.record(conductor, self.delivery.seq, at, entry)
+
     def _at_commit(self, action: Callable[[], None]) -> None:
         """Have *action*, which must neither wait nor raise, called when this turn takes effect."""
-        self._check()
+        self.require_open()
         self.more().actions.append(action)

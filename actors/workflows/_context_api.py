@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Generic
 
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -129,6 +130,39 @@ class WorkflowContext(TypedContext[OutT_contra, WOutT_contra], abc.ABC):
     @abc.abstractmethod
     def attempt(self) -> int:
         """Which try at this message this is, from 1."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """Names this message's turn: the same at every attempt at it, and nowhere else.
+
+        Give it, together with a name of what you do, to services that take such keys.
+        """
+        raise NotImplementedError
+
+    async def step(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        key: str | None = None,
+        idempotent: bool = False,
+    ) -> Any:
+        """Do something to the world outside, which is not done again when this turn is.
+
+        The intent is stored before and the result after, where there is a store; a turn that is
+        repeated gets the stored result. If the turn was broken off in between, nobody knows
+        whether it was done, and the run says so (`UnknownOutcomeError`).
+
+        Args:
+            function: called with *args*; may be async. Its result must be one that can be stored.
+            args: for the function.
+            key: names the step in its turn; the function's name, and which call of it this is,
+                if not given. Give one where calls are made at the same time.
+            idempotent: doing it again does no harm, so after an interruption do it again.
+
+        Raises:
+            UnknownOutcomeError: it was begun by an earlier attempt, and is not idempotent.
+        """
+        raise NotImplementedError
 
     @abc.abstractmethod
     def is_streaming(self) -> bool:

@@ -69,7 +69,11 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 class News(msgspec.Struct):
-    """What a commit has to publish once it is safe: events first, then what follows from it."""
+    """What a commit has to publish once it is safe: events first, then what follows from it.
+
+    ``applied`` are the effects that this commit made count: the turn's own, or a round's.
+    """
 
     events: list[Any] = []  # (msgspec makes a new one for each)
     deliveries: list[Delivery] = []
+    applied: list[Effects] = []

@@ -74,6 +74,10 @@ class Executor(RequestInfoMixin):
     # Whether one instance may serve several runs at the same time without a frozen state.
     shareable: ClassVar[bool] = False
 
+    # Whether what its turns do outside (model calls, tools, steps) is recorded, so that a turn
+    # that is run again doesn't do it again. Only where turns may be run again.
+    journal: bool = True
+
     # In how many runs the object takes part now; counted where that may be one only.
     _runs: int = 0
 

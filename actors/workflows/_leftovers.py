@@ -54,6 +54,14 @@ class Leftovers:
                 for item in items
             ]
 
+    def add_dead(self, source: str, message: Any, reason: str) -> None:
+        """Note a message that is not tried any more."""
+        self._found.append(Undelivered(source, message, reason))
+
+    def put_back(self, found: Iterable[Undelivered]) -> None:
+        """Go on with what was found before."""
+        self._found.extend(found)
+
     def all(self) -> tuple[Undelivered, ...]:
         """Return all of it, in the order it was found."""
         return tuple(self._found)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextvars
+import uuid
 from typing import TYPE_CHECKING
 
 from actors._core._dispatch import Dispatcher
@@ -68,8 +69,22 @@ class Run:
         self.error: BaseException | None = None
         self.was_cancelled = False
         self.conductor = Conductor(self, graph, settings, carry)
+        self.graph = graph
+        self.settings = settings
+        self._id: str | None = None
         self._nursery: trio.Nursery | None = None
         self._on_end = on_end
+
+    @property
+    def run_id(self) -> str:
+        """Names this run, and its continuations where it is stored."""
+        if self._id is None:
+            self._id = str(uuid.uuid4())
+        return self._id
+
+    @run_id.setter
+    def run_id(self, name: str) -> None:
+        self._id = name
 
     @property
     def carry(self) -> Carry:
@@ -104,8 +119,28 @@ class Run:
             Exception: what failed the run, bare.
             trio.Cancelled: if the caller was cancelled.
         """
+        if self.gate is not None:
+            return await self._execute_behind(self.gate)
         result: WorkflowRunResult = await run_inline(self.dispatcher, self._start, self._finish)
         return result
+
+    async def _execute_behind(self, gate: Gate) -> WorkflowRunResult:
+        """Execute with a gate, which has to wait for its store before and after."""
+        escaped: BaseException | None = None
+        try:
+            await gate.open(self)
+            await run_inline(self.dispatcher, self._start, _raise)
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (finish raises it again)
+            escaped = exc
+        try:
+            await gate.close(self, escaped)
+            return self._finish(escaped)
+        finally:
+            del escaped  # its traceback refers to this frame: a cycle
+
+    def go_on_from(self, carry: Carry) -> None:
+        """Take over a state that had to be loaded first."""
+        self.conductor = Conductor(self, self.graph, self.settings, carry)
 
     def cancel(self) -> None:
         """End the run now; whoever awaits it gets a result whose state is CANCELLED."""
@@ -177,3 +212,11 @@ class Run:
             reports.statuses,
             conductor.outbox.leftovers.all(),
         )
+
+
+def _raise(escaped: BaseException | None) -> None:
+    try:
+        if escaped is not None:
+            raise escaped
+    finally:
+        del escaped  # its traceback refers to this frame: a cycle

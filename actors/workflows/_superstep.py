@@ -12,6 +12,8 @@ from protocols._errors import WorkflowConvergenceException
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from actors.workflows._conductor import Conductor
     from actors.workflows._deliveries import Effects, News
 
@@ -48,6 +50,18 @@ class Superstep:
             conductor.fail(error)
             return
         news.events.append(self._event("superstep_started", self.number + 1))
+
+    @property
+    def waiting(self) -> Mapping[int, Effects]:
+        """The effects of the round's finished turns, which don't count yet, by delivery."""
+        return self._effects
+
+    def put_back(self, effects: Mapping[int, Effects]) -> None:
+        """Go on in the middle of a round, of which some turns have finished."""
+        self._effects.update(effects)
+        for each in effects.values():
+            if each.writes:
+                self._own.setdefault(each.source, {}).update(each.writes)
 
     def committed(self, conductor: Conductor, seq: int, effects: Effects, news: News) -> None:
         """Keep the effects of a turn; at the last one of the round apply them all."""

@@ -69,6 +69,17 @@ class SyncWorkflowContext(TypedContext[OutT_contra, WOutT_contra]):
         """Put an event of the caller's own into the stream of the run."""
         _run(self._ctx.add_event, event)
 
+    def step(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        key: str | None = None,
+        idempotent: bool = False,
+    ) -> Any:
+        """Do something to the world outside, in the trio thread if it isn't slow and sync."""
+        step = partial(self._ctx.step, function, *args, key=key, idempotent=idempotent)
+        return _run(step)
+
     @property
     def state(self) -> Any:
         """The executor's own state."""
@@ -88,10 +99,10 @@ class SyncWorkflowContext(TypedContext[OutT_contra, WOutT_contra]):
         return lambda *args, **kwargs: _call(partial(found, *args, **kwargs))
 
 
-def _run(function: Callable[..., Awaitable[None]], *args: Any) -> None:
+def _run(function: Callable[..., Awaitable[Any]], *args: Any) -> Any:
     # trio runs what doesn't wait even in a cancelled task; a thread would never hear of it.
     trio.from_thread.check_cancelled()
-    trio.from_thread.run(function, *args)
+    return trio.from_thread.run(function, *args)
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:

@@ -1,0 +1,69 @@
+"""What a stored run was in the middle of, made ready to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from actors.workflows._deliveries import Delivery, Effects
+from actors.workflows._durable._journal import Journal
+from actors.workflows._result import Undelivered
+from protocols._events import WorkflowEvent
+
+if TYPE_CHECKING:
+    from actors.workflows._conductor import Conductor
+    from actors.workflows._deliveries import News
+
+
+@attrs.define(eq=False)
+class Restored:
+    """The part of a run's state that exists only between its beginning and its end.
+
+    Args:
+        deliveries: messages that no committed turn has handled, in order.
+        effects: what finished turns of the round did, by delivery.
+        attempts: attempts at deliveries that didn't end well, where there were any.
+        journals: what the open turns did outside.
+        outputs: outputs since the run was last given something, with who yielded them.
+        undelivered: what nobody took so far.
+        given_up: deliveries that are not tried again, and why.
+    """
+
+    deliveries: tuple[Delivery, ...] = ()
+    effects: Mapping[int, Effects] = attrs.field(factory=dict)
+    attempts: Mapping[int, int] = attrs.field(factory=dict)
+    journals: dict[int, Journal] = attrs.field(factory=dict)
+    outputs: tuple[tuple[str, Any], ...] = ()
+    undelivered: tuple[Undelivered, ...] = ()
+    given_up: dict[int, str] = attrs.field(factory=dict)
+
+    def put_into(self, conductor: Conductor, news: News) -> None:
+        """Put *conductor* where the run was; what is to be told and delivered goes to *news*."""
+        conductor.attempts.failed.update(self.attempts)
+        if conductor.journals is not None:
+            conductor.journals.update(self.journals)
+        conductor.schedule.put_back(self.effects)
+        conductor.outbox.leftovers.put_back(self.undelivered)
+        for source, output in self.outputs:
+            kind = conductor.graph.designations.get(source)
+            conductor.outputs.setdefault(kind, []).append(output)
+        conductor.tell_requests(conductor.requests.values(), news)
+        for delivery in self.deliveries:
+            conductor.outbox.open[delivery.seq] = delivery
+            if delivery.seq not in self.given_up:
+                news.deliveries.append(delivery)
+        for delivery in self.deliveries:
+            if delivery.seq in self.given_up:
+                self._give_up(conductor, delivery, news)
+
+    def _give_up(self, conductor: Conductor, delivery: Delivery, news: News) -> None:
+        """Make a dead letter of a message, as if its turn had done nothing."""
+        source = ", ".join(delivery.sources)
+        reason = self.given_up[delivery.seq]
+        conductor.outbox.leftovers.add_dead(source, delivery.message, reason)
+        news.events.append(WorkflowEvent("warning", reason, path=conductor.path))
+        del conductor.outbox.open[delivery.seq]
+        nothing = Effects(delivery.target, [], [], None, None)
+        conductor.schedule.committed(conductor, delivery.seq, nothing, news)
