@@ -98,6 +98,17 @@ if TYPE_CHECKING:
         open_local_model as open_local_model,
         register_state_type as register_state_type,
     )
+    from actors.checkpoint import (
+        CheckpointFacts as CheckpointFacts,
+        CheckpointInfo as CheckpointInfo,
+        Commit as Commit,
+        InMemoryCheckpointStorage as InMemoryCheckpointStorage,
+        LogStorage as LogStorage,
+        Position as Position,
+        RunInfo as RunInfo,
+        RunLog as RunLog,
+        Stored as Stored,
+    )
     from actors.workflows import (
         DEFAULT_MAX_ITERATIONS as DEFAULT_MAX_ITERATIONS,
         INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
@@ -163,10 +174,16 @@ if TYPE_CHECKING:
         ChatOptions as ChatOptions,
         ChatResponse as ChatResponse,
         ChatResponseUpdate as ChatResponseUpdate,
+        CheckpointError as CheckpointError,
+        CheckpointIdError as CheckpointIdError,
+        CheckpointNotFoundError as CheckpointNotFoundError,
+        CheckpointStorage as CheckpointStorage,
+        CheckpointVersionError as CheckpointVersionError,
         Codec as Codec,
         CodecError as CodecError,
         Content as Content,
         ContentError as ContentError,
+        CorruptCheckpointError as CorruptCheckpointError,
         EdgeConditionError as EdgeConditionError,
         EdgeSelectionError as EdgeSelectionError,
         FrozenDict as FrozenDict,
@@ -199,6 +216,9 @@ if TYPE_CHECKING:
         RequestError as RequestError,
         ResponseTypeError as ResponseTypeError,
         SettingNotFoundError as SettingNotFoundError,
+        StaleWriterError as StaleWriterError,
+        StorageError as StorageError,
+        StorageUrlError as StorageUrlError,
         SupportsAgentRun as SupportsAgentRun,
         SupportsChatGetResponse as SupportsChatGetResponse,
         SupportsCodeInterpreterTool as SupportsCodeInterpreterTool,
@@ -217,8 +237,10 @@ if TYPE_CHECKING:
         UnknownRequestError as UnknownRequestError,
         UnknownTagError as UnknownTagError,
         UnregisteredTypeError as UnregisteredTypeError,
+        UnsavableTypeError as UnsavableTypeError,
         UsageDetails as UsageDetails,
         UserInputRequiredException as UserInputRequiredException,
+        WorkflowCheckpoint as WorkflowCheckpoint,
         WorkflowCheckpointException as WorkflowCheckpointException,
         WorkflowConvergenceException as WorkflowConvergenceException,
         WorkflowErrorDetails as WorkflowErrorDetails,
@@ -269,6 +291,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             normalize_function_invocation_configuration open_local_model
             register_state_type
         """,
+        "actors.checkpoint": """
+            CheckpointFacts CheckpointInfo Commit InMemoryCheckpointStorage LogStorage Position
+            RunInfo RunLog Stored
+        """,
         "actors.workflows": """
             SyncWorkflowContext
             resolve_agent_id
@@ -285,33 +311,32 @@ __getattr__, __dir__, __all__ = lazy_names(
         "protocols": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException
             AgentExecutorRequest AgentExecutorResponse AgentFrameworkException
-            AgentInvalidAuthException AgentInvalidRequestException
-            AgentInvalidResponseException AgentResponse AgentResponseUpdate
-            AgentRunInputs Annotation ChatClientContentFilterException
-            ChatClientException ChatClientInvalidAuthException
-            ChatClientInvalidRequestException ChatClientInvalidResponseException
-            ChatOptions ChatResponse ChatResponseUpdate Codec CodecError Content
-            ContentError EdgeConditionError EdgeSelectionError FrozenDict FrozenList
-            IntegrationContentFilterException IntegrationException
+            AgentInvalidAuthException AgentInvalidRequestException AgentInvalidResponseException
+            AgentResponse AgentResponseUpdate AgentRunInputs Annotation AnsweredRequestError
+            ChatClientContentFilterException ChatClientException ChatClientInvalidAuthException
+            ChatClientInvalidRequestException ChatClientInvalidResponseException ChatOptions
+            ChatResponse ChatResponseUpdate CheckpointError CheckpointIdError
+            CheckpointNotFoundError CheckpointStorage CheckpointVersionError Codec CodecError
+            Content ContentError CorruptCheckpointError EdgeConditionError EdgeSelectionError
+            FrozenDict FrozenList IntegrationContentFilterException IntegrationException
             IntegrationInitializationError IntegrationInvalidAuthException
             IntegrationInvalidRequestException IntegrationInvalidResponseException
-            LocalModelError Log Message MessageType MiddlewareException
-            MiddlewareFailure MiddlewareTermination ModelAuthError ModelConnectionError
-            ModelContentFilterError ModelError ModelFileError ModelHashError
-            ModelRateLimitError ModelRequestError ModelResponseError ModelServerError
-            ModelTimeoutError RequestDetails SettingNotFoundError SupportsAgentRun
-            SupportsChatGetResponse SupportsCodeInterpreterTool SupportsFileSearchTool
-            SupportsImageGenerationTool SupportsMCPTool SupportsResponseStream
-            SupportsShellTool SupportsWebSearchTool TextSpanRegion ToolException
-            ToolExecutionException ToolMode TurnToken TypeRegistry UnknownTagError
-            UnregisteredTypeError UsageDetails UserInputRequiredException
-            WorkflowCheckpointException WorkflowConvergenceException
-            WorkflowErrorDetails WorkflowEvent WorkflowEventSource WorkflowException
-            WorkflowMessage WorkflowRunState WorkflowRunnerException add_usage_details
-            decode default_codec default_registry detect_media_type_from_base64 encode
-            map_chat_to_agent_update merge_chat_options normalize_messages
-            prepend_instructions_to_messages register_type validate_tool_mode
-            RequestError UnknownRequestError AnsweredRequestError ResponseTypeError
+            LocalModelError Log Message MessageType MiddlewareException MiddlewareFailure
+            MiddlewareTermination ModelAuthError ModelConnectionError ModelContentFilterError
+            ModelError ModelFileError ModelHashError ModelRateLimitError ModelRequestError
+            ModelResponseError ModelServerError ModelTimeoutError RequestDetails RequestError
+            ResponseTypeError SettingNotFoundError StaleWriterError StorageError StorageUrlError
+            SupportsAgentRun SupportsChatGetResponse SupportsCodeInterpreterTool
+            SupportsFileSearchTool SupportsImageGenerationTool SupportsMCPTool
+            SupportsResponseStream SupportsShellTool SupportsWebSearchTool TextSpanRegion
+            ToolException ToolExecutionException ToolMode TurnToken TypeRegistry
+            UnknownRequestError UnknownTagError UnregisteredTypeError UnsavableTypeError
+            UsageDetails UserInputRequiredException WorkflowCheckpoint
+            WorkflowCheckpointException WorkflowConvergenceException WorkflowErrorDetails
+            WorkflowEvent WorkflowEventSource WorkflowException WorkflowMessage WorkflowRunState
+            WorkflowRunnerException add_usage_details decode default_codec default_registry
+            detect_media_type_from_base64 encode map_chat_to_agent_update merge_chat_options
+            normalize_messages prepend_instructions_to_messages register_type validate_tool_mode
         """,
     },
 )

@@ -13,6 +13,22 @@ if TYPE_CHECKING:
         AgentExecutorResponse as AgentExecutorResponse,
         TurnToken as TurnToken,
     )
+    from protocols._checkpoint_errors import (
+        CheckpointError as CheckpointError,
+        CheckpointIdError as CheckpointIdError,
+        CheckpointNotFoundError as CheckpointNotFoundError,
+        CheckpointVersionError as CheckpointVersionError,
+        CorruptCheckpointError as CorruptCheckpointError,
+        StaleWriterError as StaleWriterError,
+        StorageError as StorageError,
+        StorageUrlError as StorageUrlError,
+        UnsavableTypeError as UnsavableTypeError,
+    )
+    from protocols._checkpoints import (
+        EXECUTOR_STATE_KEY as EXECUTOR_STATE_KEY,
+        CheckpointStorage as CheckpointStorage,
+        WorkflowCheckpoint as WorkflowCheckpoint,
+    )
     from protocols._codec import (
         Codec as Codec,
         decode as decode,
@@ -151,6 +167,14 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "protocols._agents": """
             AgentExecutorRequest AgentExecutorResponse TurnToken
+        """,
+        "protocols._checkpoint_errors": """
+            CheckpointError CheckpointIdError CheckpointNotFoundError CheckpointVersionError
+            CorruptCheckpointError StaleWriterError StorageError StorageUrlError
+            UnsavableTypeError
+        """,
+        "protocols._checkpoints": """
+            CheckpointStorage EXECUTOR_STATE_KEY WorkflowCheckpoint
         """,
         "protocols._codec": """
             Codec decode default_codec encode

@@ -61,7 +61,7 @@ class TreeConverter(Converter):
         self.registry = registry
         self.any = Hooks(self._write, self._read)
         self.loose = loose or self
-        self.frozen = self if loose else TreeConverter(registry, self)
+        self.frozen: TreeConverter = self if loose else type(self)(registry, self)
         self._known: dict[Any, Hooks] = {}
         self._objects: dict[Registration, Hooks] = {}
         self._tagged = {tag_of(cls): hooks for cls, hooks in SCALARS.items()}

@@ -4,7 +4,8 @@ A tuple costs a copy of all its pointers for every version. A ``Log`` is written
 in base ``WIDTH``: the lowest level holds up to ``WIDTH - 1`` items, the next one up to
 ``WIDTH - 1`` nodes of ``WIDTH`` items each, and so on. Adding an item is adding one: mostly it
 touches the lowest level, now and then it carries. All versions share the full nodes, and a node
-has room for a digest, so that whoever stores a version after another reads the new part only.
+can be referred to weakly, so that whoever stores a version after another knows what it has
+stored already and reads the new part only.
 """
 
 from __future__ import annotations
@@ -24,16 +25,12 @@ _ITEMS_OF: Final = attrgetter("items")
 
 
 class Node:
-    """A full node: ``WIDTH`` items, or ``WIDTH`` nodes of the level below.
+    """A full node: ``WIDTH`` items, or ``WIDTH`` nodes of the level below."""
 
-    ``digest`` is for whoever stores logs; a node never changes, so it stays right.
-    """
-
-    __slots__ = ("digest", "items")
+    __slots__ = ("__weakref__", "items")
 
     def __init__(self, items: tuple[Any, ...]) -> None:
         self.items = items
-        self.digest: bytes | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):

@@ -1,0 +1,91 @@
+"""A run's log in memory: what is written, read back, fenced and forked."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors import CheckpointFacts, Commit, InMemoryCheckpointStorage, Log, LogStorage, Message
+from protocols import StaleWriterError, StorageError, UnsavableTypeError, WorkflowCheckpoint
+
+
+def never(error: BaseException | None) -> None:
+    raise AssertionError(f"the memory is safe at once, so nobody is told: {error}")
+
+
+async def test_what_a_run_appends_is_read_back_as_it_was_after_its_last_commit() -> None:
+    storage = InMemoryCheckpointStorage()
+    assert isinstance(storage, LogStorage)
+    log = await storage.open_run("run", workflow_name="w", signature="s")
+    assert log.stored is None
+    conversation: Log[Message] = Log()
+    for number in range(100):
+        conversation = conversation.appended(Message("user", [f"message {number}"]))
+        log.append(Commit({"shared/talk": conversation, "shared/n": number}), never)
+    log.append(Commit({}, removed=["shared/n"], checkpoint=CheckpointFacts(7)), never)
+    await log.flush()
+
+    stored = await storage.read_run("run")
+
+    assert stored.values() == {"shared/talk": conversation}
+    assert stored.position.sequence == 101
+    assert stored.checkpoint_id == "run@101"
+    checkpoint = await storage.load("run@101")
+    assert checkpoint.state == {"talk": conversation}
+    assert checkpoint.iteration_count == 7
+
+
+async def test_a_run_that_is_opened_again_makes_its_earlier_writer_stale() -> None:
+    storage = InMemoryCheckpointStorage()
+    first = await storage.open_run("run", workflow_name="w")
+    first.append(Commit({"shared/n": 1}), never)
+    second = await storage.open_run("run", workflow_name="w")
+    assert second.stored is not None
+    assert second.stored.values() == {"shared/n": 1}
+
+    with pytest.raises(StaleWriterError, match=r"'run' is at incarnation 2.* 1: somebody else"):
+        first.append(Commit({"shared/n": 2}), never)
+    second.append(Commit({"shared/n": 3}), never)
+    with pytest.raises(StorageError, match="an earlier commit of the run 'run' failed"):
+        first.append(Commit({"shared/n": 4}), never)
+    assert (await storage.read_run("run")).values() == {"shared/n": 3}
+
+
+async def test_a_type_that_isnt_registered_is_refused_and_the_run_goes_on() -> None:
+    """Case B6 of the list: what can't be loaded isn't saved."""
+
+    class Mine:
+        pass
+
+    storage = InMemoryCheckpointStorage()
+    log = await storage.open_run("run", workflow_name="w")
+    with pytest.raises(
+        UnsavableTypeError, match=r"Mine.*register_type.*\$\['shared/it'\]\.a\[0\]"
+    ):
+        log.append(Commit({"shared/it": {"a": [Mine()]}}), never)
+    log.append(Commit({"shared/it": "text"}), never)
+    with pytest.raises(UnsavableTypeError):
+        await storage.save(WorkflowCheckpoint("w", "s", state={"it": Mine()}))
+
+    assert (await storage.read_run("run")).values() == {"shared/it": "text"}
+
+
+async def test_a_fork_begins_as_the_run_was_and_leaves_it_alone() -> None:
+    storage = InMemoryCheckpointStorage()
+    log = await storage.open_run("run", workflow_name="w")
+    for number in range(3):
+        log.append(Commit({"shared/n": number}, checkpoint=CheckpointFacts(number)), never)
+
+    fork = await storage.open_run("fork", workflow_name="w", fork_of="run@2")
+    assert fork.stored is not None
+    assert fork.stored.values() == {"shared/n": 1}
+    fork.append(Commit({"shared/n": 20}, checkpoint=CheckpointFacts(2)), never)
+
+    infos = await storage.list_infos()
+    assert [(one.checkpoint_id, one.previous_checkpoint_id) for one in infos] == [
+        ("run@1", None),
+        ("run@2", "run@1"),
+        ("run@3", "run@2"),
+        ("fork@1", "run@2"),
+        ("fork@2", "fork@1"),
+    ]
+    assert (await storage.read_run("run")).values() == {"shared/n": 2}
