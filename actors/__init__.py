@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         HistoryProvider as HistoryProvider,
         InMemoryHistoryProvider as InMemoryHistoryProvider,
         LocalModel as LocalModel,
+        OpenAIChatClient as OpenAIChatClient,
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
         OptionsCoT as OptionsCoT,
         RawAgent as RawAgent,
@@ -123,13 +124,17 @@ if TYPE_CHECKING:
         FanInEdgeGroup as FanInEdgeGroup,
         FanOutEdgeGroup as FanOutEdgeGroup,
         FunctionExecutor as FunctionExecutor,
+        FunctionalWorkflow as FunctionalWorkflow,
         Graph as Graph,
         GraphConnectivityError as GraphConnectivityError,
         InputTypeError as InputTypeError,
+        Replay as Replay,
         RequestInfoMixin as RequestInfoMixin,
+        RunContext as RunContext,
         RunStream as RunStream,
         Settings as Settings,
         SingleEdgeGroup as SingleEdgeGroup,
+        StepWrapper as StepWrapper,
         SwitchCaseEdgeGroup as SwitchCaseEdgeGroup,
         SwitchCaseEdgeGroupCase as SwitchCaseEdgeGroupCase,
         SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault,
@@ -141,14 +146,20 @@ if TYPE_CHECKING:
         WorkflowBuilder as WorkflowBuilder,
         WorkflowContext as WorkflowContext,
         WorkflowGraphWarning as WorkflowGraphWarning,
+        WorkflowInvocationKwargs as WorkflowInvocationKwargs,
+        WorkflowRunContext as WorkflowRunContext,
         WorkflowRunResult as WorkflowRunResult,
         WorkflowValidationError as WorkflowValidationError,
         WorkflowViz as WorkflowViz,
         executor as executor,
+        gather as gather,
+        get_run_context as get_run_context,
         handler as handler,
         resolve_agent_id as resolve_agent_id,
         response_handler as response_handler,
+        step as step,
         validate_workflow_graph as validate_workflow_graph,
+        workflow as workflow,
     )
     from protocols import (
         ActorsError as ActorsError,
@@ -286,7 +297,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             Agent AgentSession BaseAgent BaseChatClient ChatMiddlewareLayer
             ChatTelemetryLayer ContextProvider EchoChatClient
             FunctionInvocationConfiguration FunctionInvocationLayer HistoryProvider
-            InMemoryHistoryProvider LocalModel OpenAIChatCompletionClient OptionsCoT
+            InMemoryHistoryProvider LocalModel OpenAIChatClient OpenAIChatCompletionClient OptionsCoT
             RawAgent RetryPolicy SessionContext
             normalize_function_invocation_configuration open_local_model
             register_state_type
@@ -296,6 +307,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             RunInfo RunLog Stored
         """,
         "actors.workflows": """
+            FunctionalWorkflow Replay RunContext StepWrapper WorkflowRunContext gather get_run_context step workflow
             SyncWorkflowContext
             resolve_agent_id
             AgentExecutorState
@@ -307,6 +319,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             Undelivered ValidationTypeEnum Workflow WorkflowBuilder WorkflowContext
             WorkflowGraphWarning WorkflowRunResult WorkflowValidationError WorkflowViz
             executor handler response_handler validate_workflow_graph
+            WorkflowInvocationKwargs
         """,
         "protocols": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException

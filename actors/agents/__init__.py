@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from actors.agents._openai._client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
     )
+    from actors.agents._openai._responses_client import (
+        OpenAIChatClient as OpenAIChatClient,
+    )
     from actors.agents._retry import (
         RetryPolicy as RetryPolicy,
     )
@@ -94,6 +97,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents._openai._client": """
             OpenAIChatCompletionClient
+        """,
+        "actors.agents._openai._responses_client": """
+            OpenAIChatClient
         """,
         "actors.agents._retry": """
             RetryPolicy

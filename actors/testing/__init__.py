@@ -31,12 +31,19 @@ from actors.testing._fake_replies import (
     ends_after as ends_after,
     event as event,
     fails as fails,
+    responds as responds,
     says as says,
     sends as sends,
     sends_raw as sends_raw,
     stalls as stalls,
     stalls_after as stalls_after,
     stream_steps as stream_steps,
+)
+from actors.testing._fake_responses import (
+    call_item as call_item,
+    message_item as message_item,
+    response_body as response_body,
+    response_events as response_events,
 )
 from actors.testing._faults import (
     Fault as Fault,

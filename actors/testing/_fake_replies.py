@@ -8,6 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from actors.testing._fake_responses import Told, message_item, response_body, response_events
+
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 _SSE: Final[Headers] = (("content-type", "text/event-stream"),)
 _JSON: Final[Headers] = (("content-type", "application/json"),)
@@ -93,16 +95,20 @@ def event(data: object, *, end: str = "\n") -> bytes:
 def says(
     *pieces: str, finish_reason: object = "stop", usage: object = ..., pause: float = 0
 ) -> Reply:
-    """A good answer, in one chunk a piece if the request asks for a stream.
+    """A good answer, in one chunk a piece if the request asks for a stream; for both APIs.
 
     Args:
         *pieces: the text.
-        finish_reason: why the answer ends.
-        usage: token counts as the wire has them; left out unless given.
-        pause: seconds before each piece of a stream.
+        finish_reason: why the answer ends; Chat Completions only.
+        usage: token counts as the wire of the API has them; left out unless given.
+        pause: seconds before each piece of a stream; Chat Completions only.
     """
 
-    def reply(request: Mapping[str, Any]) -> list[Step]:
+    def reply(request: Mapping[str, Any]) -> Sequence[Step]:
+        if "input" in request:
+            counts = usage if isinstance(usage, Mapping) else None
+            told = response_body(message_item("".join(pieces)), usage=counts)
+            return responds(told)(request)
         if not request.get("stream"):
             return [_json(completion("".join(pieces), finish_reason=finish_reason, usage=usage))]
         chunks = [chunk(role="assistant"), *(chunk(piece) for piece in pieces)]
@@ -111,6 +117,20 @@ def says(
         return stream_steps(*chunks, pause=pause)
 
     return reply
+
+
+def responds(body: Mapping[str, Any], *, told: Told = "deltas") -> Reply:
+    """An answer of the Responses API, whole or as the events of a stream.
+
+    Args:
+        body: see `response_body`.
+        told: how a stream tells of the items: in deltas, whole, or all at the end.
+    """
+    return lambda request: (
+        stream_steps(*response_events(body, told=told), done=False)
+        if request.get("stream")
+        else [_json(body)]
+    )
 
 
 def stream_steps(*chunks: object, done: bool = True, pause: float = 0) -> list[Step]:

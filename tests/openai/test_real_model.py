@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from actors.agents._openai._client import OpenAIChatCompletionClient
+from actors.agents._openai._responses_client import OpenAIChatClient
 from actors.agents._retry import RetryPolicy
 from protocols._errors import ModelRequestError
 from protocols._message import Message
@@ -22,8 +23,21 @@ Busy = Callable[[], Awaitable[int]]
 ENDLESS = "Count from one to one thousand, one number a line, and leave none out."
 
 
+Client = OpenAIChatCompletionClient | OpenAIChatClient
+
+
+@pytest.fixture(
+    params=[OpenAIChatCompletionClient, OpenAIChatClient], ids=["completions", "responses"]
+)
+async def client(real_model_url: str, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    made = request.param("local", api_key="none", base_url=real_model_url, timeout=120)
+    async with made:
+        yield made
+
+
 @pytest.fixture
-async def client(real_model_url: str) -> AsyncIterator[OpenAIChatCompletionClient]:
+async def completions(real_model_url: str) -> AsyncIterator[OpenAIChatCompletionClient]:
+    """For what this server doesn't do on the other API: say "length", and keep to a schema."""
     async with OpenAIChatCompletionClient(
         "local", api_key="none", base_url=real_model_url, timeout=120
     ) as made:
@@ -44,7 +58,7 @@ async def wait_free(busy: Busy) -> None:
 
 
 async def test_an_answer_comes_with_text_reason_and_usage(
-    client: OpenAIChatCompletionClient,
+    client: Client,
 ) -> None:
     response = await client.get_response(
         "Say hello.", options={"max_tokens": 16, "temperature": 0}
@@ -60,10 +74,10 @@ async def test_an_answer_comes_with_text_reason_and_usage(
 
 
 async def test_updates_come_one_by_one_and_add_up_to_the_same_answer(
-    client: OpenAIChatCompletionClient,
+    completions: OpenAIChatCompletionClient,
 ) -> None:
     options = {"max_tokens": 24, "temperature": 0, "seed": 7}
-    stream = client.get_response("Name some colours.", stream=True, options=options)
+    stream = completions.get_response("Name some colours.", stream=True, options=options)
     texts, times = [], []
     async for update in stream:
         texts.append(update.text)
@@ -75,12 +89,14 @@ async def test_updates_come_one_by_one_and_add_up_to_the_same_answer(
     assert len(response.messages) == 1
     assert (response.usage_details or {})["output_token_count"] == 24
     assert response.finish_reason == "length"
-    whole = await client.get_response("Name some colours.", options=options)
+    whole = await completions.get_response("Name some colours.", options=options)
     assert whole.text == response.text
 
 
-async def test_a_limit_of_tokens_is_understood(client: OpenAIChatCompletionClient) -> None:
-    response = await client.get_response(ENDLESS, options={"max_tokens": 3, "ignore_eos": True})
+async def test_a_limit_of_tokens_is_understood(completions: OpenAIChatCompletionClient) -> None:
+    response = await completions.get_response(
+        ENDLESS, options={"max_tokens": 3, "ignore_eos": True}
+    )
     assert (response.finish_reason, (response.usage_details or {})["output_token_count"]) == (
         "length",
         3,
@@ -88,7 +104,7 @@ async def test_a_limit_of_tokens_is_understood(client: OpenAIChatCompletionClien
 
 
 async def test_cancelling_in_the_middle_frees_connection_and_slot(
-    client: OpenAIChatCompletionClient, real_model_url: str, busy_slots: Busy
+    client: Client, real_model_url: str, busy_slots: Busy
 ) -> None:
     before = open_connections(real_model_url)
     for _ in range(5):
@@ -102,7 +118,7 @@ async def test_cancelling_in_the_middle_frees_connection_and_slot(
 
 
 async def test_leaving_the_loop_frees_connection_and_slot(
-    client: OpenAIChatCompletionClient, real_model_url: str, busy_slots: Busy
+    client: Client, real_model_url: str, busy_slots: Busy
 ) -> None:
     before = open_connections(real_model_url)
     async with client.get_response(ENDLESS, stream=True) as stream:
@@ -115,7 +131,7 @@ async def test_leaving_the_loop_frees_connection_and_slot(
 
 
 async def test_a_whole_answer_can_be_cancelled_too(
-    client: OpenAIChatCompletionClient, real_model_url: str, busy_slots: Busy
+    client: Client, real_model_url: str, busy_slots: Busy
 ) -> None:
     before = open_connections(real_model_url)
     async with trio.open_nursery() as nursery:
@@ -134,21 +150,21 @@ class Verdict(pydantic.BaseModel):
     score: int
 
 
-async def test_a_schema_is_kept_to(client: OpenAIChatCompletionClient) -> None:
+async def test_a_schema_is_kept_to(completions: OpenAIChatCompletionClient) -> None:
     question = "Is 'Rain stops play' a good headline? Answer in JSON."
     options = {"response_format": Verdict, "max_tokens": 60, "temperature": 0}
-    response = await client.get_response(question, options=options)
+    response = await completions.get_response(question, options=options)
     assert isinstance(response.value, Verdict)
-    stream = client.get_response(question, stream=True, options=options)
+    stream = completions.get_response(question, stream=True, options=options)
     assert isinstance((await stream.get_final_response()).value, Verdict)
     raw = options | {"response_format": Verdict.model_json_schema()}
-    assert set(json.loads((await client.get_response(question, options=raw)).text)) == {
+    assert set(json.loads((await completions.get_response(question, options=raw)).text)) == {
         "approved",
         "score",
     }
 
 
-async def test_twenty_calls_at_once_are_all_answered(client: OpenAIChatCompletionClient) -> None:
+async def test_twenty_calls_at_once_are_all_answered(client: Client) -> None:
     answers: dict[int, str] = {}
 
     async def one(number: int) -> None:
@@ -167,7 +183,7 @@ async def test_twenty_calls_at_once_are_all_answered(client: OpenAIChatCompletio
 
 
 async def test_a_conversation_too_long_for_the_model_is_a_request_error(
-    client: OpenAIChatCompletionClient,
+    client: Client,
 ) -> None:
     client.retry = RetryPolicy(max_retries=0)
     with pytest.raises(ModelRequestError, match="context"):

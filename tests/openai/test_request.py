@@ -10,7 +10,7 @@ import pydantic
 import pytest
 
 from actors.agents._openai._messages import MessageStyle, wire_name
-from actors.agents._openai._request import build_request, call_ids, response_format_to_wire
+from actors.agents._openai._request import build_request, call_ids, named_schema
 from actors.agents._openai._strict_schema import strict_schema
 from protocols._content import Content
 from protocols._errors import ChatClientInvalidRequestException, ContentError
@@ -370,7 +370,7 @@ def test_a_raw_schema_is_wrapped_and_closed_and_left_alone() -> None:
         "required": ["a"],
     }
     before = json.dumps(raw)
-    sent = response_format_to_wire(raw)["json_schema"]
+    sent = named_schema(raw)["json_schema"]
     assert sent["name"] == "My_answer_"
     assert sent["schema"]["required"] == ["a"]
     assert sent["schema"]["additionalProperties"] is False
@@ -380,8 +380,8 @@ def test_a_raw_schema_is_wrapped_and_closed_and_left_alone() -> None:
 
 def test_a_ready_format_is_not_touched() -> None:
     ready = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
-    assert response_format_to_wire(ready) == ready
-    assert response_format_to_wire({"type": "json_object"}) == {"type": "json_object"}
+    assert named_schema(ready) == ready
+    assert named_schema({"type": "json_object"}) == {"type": "json_object"}
 
 
 def test_another_kind_of_format_is_refused() -> None:

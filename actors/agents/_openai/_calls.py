@@ -70,7 +70,8 @@ class CallSlots:
         else:
             name = ""
         slot.arguments.append(arguments)
-        return Content.from_function_call(slot.call_id, name, arguments=arguments)
+        item_id = _text(call.get("item_id")) or None
+        return Content.from_function_call(slot.call_id, name, arguments=arguments, id=item_id)
 
     def _known(self, call: Mapping[str, Any], name: str) -> _Slot | None:
         """The slot that a delta continues, or None if it opens one."""

@@ -21,7 +21,7 @@ from protocols._errors import ModelRequestError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from openai import AsyncOpenAI as AsyncOpenAI
+    from openai import AsyncOpenAI as AsyncOpenAI  # noqa: PLC0414  (for the other files here)
 
     from actors.agents._local._late_endpoint import LateEndpoint
 

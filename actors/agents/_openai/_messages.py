@@ -113,7 +113,7 @@ class _Writer:
 
     def _add(self, message: Message, fields: Mapping[str, Any]) -> None:
         name = wire_name(message.author_name)
-        self.wire.append({"role": str(message.role), **_given(name=name), **fields})
+        self.wire.append({"role": str(message.role), **given(name=name), **fields})
 
 
 def _flat(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
@@ -140,22 +140,23 @@ def _media_part(content: Content) -> dict[str, Any]:
     uri, media_type = content.uri or "", (content.media_type or "").lower()
     if media_type.startswith("image/"):
         detail = content.additional_properties.get("detail")
-        return {"type": "image_url", "image_url": {"url": uri} | _given(detail=detail)}
+        return {"type": "image_url", "image_url": {"url": uri} | given(detail=detail)}
     if content.type == "data" and media_type in _AUDIO:
         audio = {"data": uri.partition(",")[2], "format": _AUDIO[media_type]}
         return {"type": "input_audio", "input_audio": audio}
     if content.type == "data" and media_type.startswith("application/"):
         filename = content.name or content.additional_properties.get("filename")
-        return {"type": "file", "file": {"file_data": uri} | _given(filename=filename)}
+        return {"type": "file", "file": {"file_data": uri} | given(filename=filename)}
     return content.to_dict(exclude={"additional_properties"})
 
 
 def _call(content: Content) -> dict[str, Any]:
-    function = {"name": content.name or "", "arguments": _arguments(content.arguments)}
+    function = {"name": content.name or "", "arguments": call_arguments(content.arguments)}
     return {"id": content.call_id or "", "type": "function", "function": function}
 
 
-def _arguments(arguments: str | Mapping[str, Any] | None) -> str:
+def call_arguments(arguments: str | Mapping[str, Any] | None) -> str:
+    """Arguments of a call as text, which is never empty."""
     # Endpoints refuse an empty string where they themselves sent one.
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         return "{}"
@@ -170,10 +171,17 @@ def _result(content: Content) -> dict[str, Any]:
             content.call_id,
             ", ".join(rich),
         )
+    return {
+        "role": "tool",
+        "tool_call_id": content.call_id or "",
+        "content": result_text(content),
+    }
+
+
+def result_text(content: Content) -> str:
+    """A result as a model reads it; a function that failed without one has said why."""
     text = content.result if isinstance(content.result, str) else ""
-    if not text and content.exception:
-        text = f"Error: {content.exception}"
-    return {"role": "tool", "tool_call_id": content.call_id or "", "content": text}
+    return f"Error: {content.exception}" if not text and content.exception else text
 
 
 def _reasoning(thoughts: Iterable[Content]) -> dict[str, Any]:
@@ -197,5 +205,6 @@ def _parsed(sealed: str | None) -> Any:
         return None  # another provider's payload; this one couldn't read it
 
 
-def _given(**fields: object) -> dict[str, Any]:
+def given(**fields: object) -> dict[str, Any]:
+    """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}

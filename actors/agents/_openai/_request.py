@@ -75,7 +75,7 @@ def build_request(
         )
     body = {"model": chosen, "messages": wire} | _options(given) | _tools(given)
     if "response_format" in given:
-        body["response_format"] = response_format_to_wire(given["response_format"])
+        body["response_format"] = named_schema(given["response_format"])
     if stream:
         body["stream"] = True
         body["stream_options"] = {"include_usage": True} | dict(given.get("stream_options") or {})
@@ -87,7 +87,7 @@ def call_ids(messages: Iterable[Message]) -> set[str]:
     return {c.call_id for m in messages for c in m.contents if c.call_id}
 
 
-def response_format_to_wire(response_format: Any) -> dict[str, Any]:
+def named_schema(response_format: Any) -> dict[str, Any]:
     """The API's form of a Pydantic model class, a JSON schema, or a ready-made format.
 
     Raises:
@@ -127,7 +127,7 @@ def _with_instructions(
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    sent = {key: _json(key, value) for key, value in given.items() if key not in _OURS}
+    sent = {key: json_value(key, value) for key, value in given.items() if key not in _OURS}
     if "logit_bias" in given:  # token ids are keys, and usually numbers
         sent["logit_bias"] = {str(token): bias for token, bias in given["logit_bias"].items()}
     for ours, theirs in _RENAMED.items():
@@ -139,7 +139,12 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     return sent
 
 
-def _json(key: str, value: Any) -> Any:
+def json_value(key: str, value: Any) -> Any:
+    """The value of an option as JSON says it.
+
+    Raises:
+        ChatClientInvalidRequestException: JSON can't.
+    """
     found = plain(value)
     if found is None:
         raise ChatClientInvalidRequestException(
@@ -152,8 +157,7 @@ def _tools(given: Mapping[str, Any]) -> dict[str, Any]:
     tools = given.get("tools")
     if not tools:
         return {}
-    listed = tools if isinstance(tools, Sequence) and not isinstance(tools, str) else [tools]
-    specs = [_tool(tool) for tool in listed]
+    specs = [tool_spec(tool) for tool in listed(tools)]
     functions = [spec for spec in specs if spec.get("type") != "web_search"]
     fields: dict[str, Any] = {"tools": functions} if functions else {}
     for spec in specs:
@@ -164,7 +168,17 @@ def _tools(given: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _tool(tool: Any) -> dict[str, Any]:
+def listed(tools: Any) -> Sequence[Any]:
+    """Tools as a sequence, where one may be given alone."""
+    return tools if isinstance(tools, Sequence) and not isinstance(tools, str) else [tools]
+
+
+def tool_spec(tool: Any) -> dict[str, Any]:
+    """A tool as the Chat Completions API describes it; a mapping stays what it is.
+
+    Raises:
+        ChatClientInvalidRequestException: it has no name or no parameters.
+    """
     if isinstance(tool, Mapping):
         spec: dict[str, Any] = plain(tool)
         return spec

@@ -1,0 +1,57 @@
+"""A chat client for the Responses API of OpenAI and of the servers that speak it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from actors.agents._client import OptionsT
+from actors.agents._openai._endpoint import OpenAIEndpointClient
+from actors.agents._openai._responses_reader import ResponsesReader
+from actors.agents._openai._responses_request import build_responses_request, continued_response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from actors.agents._openai._answer import AnswerReader
+    from actors.agents._openai._http import AsyncOpenAI
+    from protocols._message import Message
+
+_RETRIEVE: Final = "retrieve"
+
+
+class OpenAIChatClient(OpenAIEndpointClient[OptionsT]):
+    """Talks to a Responses endpoint, which keeps conversations unless told not to.
+
+    The response's ``conversation_id`` goes on with the conversation; an agent keeps it in its
+    session. With ``store=False`` in the options nothing is kept, and each call sends all. With
+    ``background=True`` a response comes at once with a ``continuation_token``, which, given as
+    an option, asks for what has become of it.
+
+    The arguments are those of `OpenAIChatCompletionClient` that both APIs know; the model's name
+    is looked up in ``OPENAI_CHAT_MODEL``, then ``OPENAI_MODEL``.
+
+    Raises:
+        SettingNotFoundError: there is no key, or no model; the message says what to set.
+    """
+
+    STORES_BY_DEFAULT: ClassVar[bool] = True
+    MODEL_VARIABLES: ClassVar[tuple[str, ...]] = ("OPENAI_CHAT_MODEL", "OPENAI_MODEL")
+
+    def _body(
+        self, messages: Sequence[Message], options: Mapping[str, Any], *, stream: bool
+    ) -> dict[str, Any]:
+        if (response_id := continued_response(options)) is not None:
+            return {_RETRIEVE: response_id, "stream": stream}
+        return build_responses_request(messages, options, model=self.model, stream=stream)
+
+    def _reader(
+        self, *, endpoint: str, taken: set[str], options: Mapping[str, Any]
+    ) -> AnswerReader:
+        is_stored = options.get("store") is not False
+        return ResponsesReader(endpoint=endpoint, taken=taken, is_stored=is_stored)
+
+    def _prepared(self, sdk: AsyncOpenAI, body: dict[str, Any], given: Mapping[str, Any]) -> Any:
+        api, stream = sdk.responses.with_streaming_response, body.get("stream", False)
+        if _RETRIEVE in body:
+            return api.retrieve(body[_RETRIEVE], stream=stream, **given)
+        return api.create(stream=stream, extra_body=body, **given)
