@@ -32,6 +32,22 @@ if TYPE_CHECKING:
         FunctionExecutor as FunctionExecutor,
         executor as executor,
     )
+    from actors.workflows._functional._context import (
+        RunContext as RunContext,
+        WorkflowRunContext as WorkflowRunContext,
+        get_run_context as get_run_context,
+    )
+    from actors.workflows._functional._gather import (
+        gather as gather,
+    )
+    from actors.workflows._functional._step import (
+        StepWrapper as StepWrapper,
+        step as step,
+    )
+    from actors.workflows._functional._workflow import (
+        FunctionalWorkflow as FunctionalWorkflow,
+        workflow as workflow,
+    )
     from actors.workflows._graph import (
         Graph as Graph,
     )
@@ -43,6 +59,7 @@ if TYPE_CHECKING:
         InputTypeError as InputTypeError,
     )
     from actors.workflows._result import (
+        Replay as Replay,
         Undelivered as Undelivered,
         WorkflowRunResult as WorkflowRunResult,
     )
@@ -106,6 +123,18 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.workflows._function_executor": """
             FunctionExecutor executor
         """,
+        "actors.workflows._functional._context": """
+            RunContext WorkflowRunContext get_run_context
+        """,
+        "actors.workflows._functional._gather": """
+            gather
+        """,
+        "actors.workflows._functional._step": """
+            StepWrapper step
+        """,
+        "actors.workflows._functional._workflow": """
+            FunctionalWorkflow workflow
+        """,
         "actors.workflows._graph": """
             Graph
         """,
@@ -116,7 +145,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             InputTypeError
         """,
         "actors.workflows._result": """
-            Undelivered WorkflowRunResult
+            Replay Undelivered WorkflowRunResult
         """,
         "actors.workflows._run_stream": """
             RunStream

@@ -1,0 +1,85 @@
+"""Asking the world outside, from the middle of a function."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import trio
+from trio.lowlevel import checkpoint_if_cancelled, current_task
+
+from actors.workflows._functional._digest import digest_of
+from actors.workflows._functional._journal import Asked
+from actors.workflows._functional._paths import quoted
+from protocols._events import WorkflowEvent, WorkflowRunState
+
+if TYPE_CHECKING:
+    from actors.workflows._functional._frames import Frame
+
+
+async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | None) -> Any:
+    """Return the answer to a question, or park the task until the run pauses.
+
+    Args:
+        frame: where it is asked.
+        data: what is asked.
+        response_type: the type that the answer must have.
+        request_id: names the request; None to have a name made.
+
+    Raises:
+        ValueError: another request of that name is open.
+    """
+    await checkpoint_if_cancelled()
+    run = frame.run
+    asked = _identify(frame, data, response_type, request_id)
+    if asked.path in run.journal.answers:
+        return run.keeper.given(run.journal.answers[asked.path])
+    for other in run.parked.values():
+        if other.request_id == asked.request_id:
+            raise ValueError(
+                f"{asked.source!r} asks under the id {asked.request_id!r}, and so does "
+                f"{other.source!r}, which still waits for its answer; give each its own request_id"
+            )
+    await run.keeper.record(asked)
+    run.emit(_event(frame, asked))
+    if run.status is WorkflowRunState.IN_PROGRESS:
+        run.reports.say(WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
+    task = current_task()
+    run.park(task, asked)
+    try:
+        await trio.sleep_forever()
+    finally:
+        run.unpark(task)
+
+
+def _identify(frame: Frame, data: Any, response_type: Any, request_id: str | None) -> Asked:
+    """Find out which question of the run this is, and whether it was asked before."""
+    run = frame.run
+    digest = digest_of((data,), {})
+    if request_id is None:
+        path = f"{frame.path}/{frame.counter.next('?')}"
+        known = run.journal.question(path, digest)
+    else:
+        path = f"{frame.scope.path}/{frame.scope.questions.next('?=' + quoted(request_id))}"
+        known = run.journal.question(path, None)
+    if known is not None and known.path in run.questions:
+        known = None
+    while known is None and path in run.questions:
+        path += "'"  # what stands here was taken for the same question of another branch
+    path = path if known is None else known.path
+    run.questions.add(path)
+    if request_id is None:
+        request_id = str(uuid.uuid4()) if known is None else known.request_id
+    source = frame.space.name if frame.turn is None else frame.turn.step
+    return Asked(path, request_id, source, data, response_type, digest)
+
+
+def _event(frame: Frame, asked: Asked) -> WorkflowEvent:
+    event = WorkflowEvent.request_info(
+        asked.request_id, asked.source, asked.data, asked.response_type
+    )
+    if frame.space.names is None:
+        return event
+    import msgspec
+
+    return msgspec.structs.replace(event, path=frame.space.names)

@@ -1,0 +1,112 @@
+"""What a workflow's function, and its steps, do besides computing: ask, tell, remember."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import msgspec
+
+from actors._core._errors import TurnOverError
+from actors.workflows._context import RESERVED
+from actors.workflows._functional._ask import ask
+from actors.workflows._functional._frames import Frame, current_frame
+from protocols._events import WorkflowEvent
+
+if TYPE_CHECKING:
+    from actors.workflows._functional._run import FunctionalRun
+
+
+class WorkflowRunContext:
+    """The run that a function is part of.
+
+    A function gets it by the annotation ``WorkflowRunContext`` (or `RunContext`), or by the name
+    ``ctx``; anybody deeper down gets it from `get_run_context`. All that it does is done where
+    its caller is: in a step, in the body, in a workflow that the body calls.
+    """
+
+    __slots__ = ("_run",)
+
+    __run_context__: ClassVar[bool] = True  # marks what a parameter may be annotated with
+
+    def __init__(self, run: FunctionalRun) -> None:
+        self._run = run
+
+    async def request_info(
+        self, request_data: Any, response_type: Any, *, request_id: str | None = None
+    ) -> Any:
+        """Ask the world outside, and return the answer.
+
+        The first time there is none: the run pauses here, and its result has the request. Call
+        ``run(responses={request_id: answer})``, and the function runs again from the top; steps
+        that are done aren't run again, and this returns the answer.
+
+        Args:
+            request_data: what is asked.
+            response_type: the type that the answer must have.
+            request_id: names the request; a UUID if not given, the same one at each replay.
+
+        Raises:
+            ValueError: another request of that name is open.
+        """
+        return await ask(self._frame(), request_data, response_type, request_id)
+
+    async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (waits for slow readers only)
+        """Put an event of the caller's own into the stream of the run.
+
+        The types that the engine speaks with (``output``, ``status``, …) are its own; a
+        ``warning`` takes the place of such an event. At a replay the event is told again,
+        unless it was told from inside of a step that is done.
+        """
+        frame = self._frame()
+        if event.type in RESERVED:
+            event = WorkflowEvent.warning(
+                f"{_who(frame)!r} made an event of type {event.type!r}, which only the engine "
+                "makes; give it a type of your own"
+            )
+        if self._run.emit(msgspec.structs.replace(event, from_executor=True)):
+            await self._run.room()
+
+    def get_state(self, key: str, default: Any = None) -> Any:
+        """Return this workflow's value under *key*: set by its body, its steps so far, or here."""
+        return self._frame().get_state(key, default)
+
+    def set_state(self, key: str, value: Any) -> None:
+        """Set this workflow's value under *key*.
+
+        What a step sets counts from its end on, and is set again when the step's result is used
+        again. What a step that fails has set is lost.
+
+        Raises:
+            ValueError: the key begins with an underscore: those are the engine's.
+            UnregisteredTypeError: the value can't be stored, and the run has a storage.
+        """
+        if key.startswith("_"):
+            raise ValueError(f"the key {key!r} begins with an underscore: those are the engine's")
+        frame = self._frame()
+        if self._run.keeper.lasts:
+            self._run.keeper.kept(value, _who(frame))  # refuses it now rather than later
+        frame.set_state(key, value)
+
+    def is_streaming(self) -> bool:
+        """Say whether somebody listens to the run while it goes on (``run(stream=True)``)."""
+        return self._run.reports.feed is not None
+
+    def _frame(self) -> Frame:
+        frame = current_frame()
+        if frame is None or frame.run is not self._run:
+            raise TurnOverError(self._run.definition.name)
+        return frame
+
+
+RunContext: TypeAlias = WorkflowRunContext
+"""The name that Microsoft Agent Framework's code has for it."""
+
+
+def get_run_context() -> WorkflowRunContext | None:
+    """Return the context of the running workflow that the caller is in; None outside."""
+    frame = current_frame()
+    return None if frame is None else frame.run.ctx
+
+
+def _who(frame: Frame) -> str:
+    return frame.space.name if frame.turn is None else frame.turn.step

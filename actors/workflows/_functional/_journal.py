@@ -1,0 +1,188 @@
+# What a run has found out, and need not find out again: results of steps by their path, the ids
+# of questions, the answers. It is a fold over records, and each record says only what is new, so
+# that keeping it costs the same for the first step and for the thousandth.
+#
+# A recorded result is used again if the step stands at the same place *and* is asked for the
+# same. If what stands there was recorded for other arguments, the program hasn't taken the same
+# way: perhaps it hands work to whichever task is free. Then the result may stand at another path
+# of the same place in the program's text; if exactly one record fits there, that is it, and
+# otherwise nobody can tell, and the step is run. A wrong result is never used.
+"""The journal of a functional workflow's run, as pure bookkeeping."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from actors.workflows._functional._paths import beside, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@attrs.frozen
+class StepDone:
+    """A step has a result.
+
+    Args:
+        path: which step.
+        digest: of its arguments; None if they have none.
+        result: what it returned.
+        writes: what it set in the state.
+    """
+
+    path: str
+    digest: bytes | None
+    result: Any
+    writes: dict[str, Any] | None = None
+
+
+@attrs.frozen
+class StepBegun:
+    """A step that must not be done twice is about to be done, or (*over*) surely wasn't."""
+
+    path: str
+    digest: bytes | None
+    over: bool = False
+
+
+@attrs.frozen
+class Asked:
+    """A question was asked.
+
+    Args:
+        path: which question.
+        request_id: names it in answers.
+        source: the step or workflow that asks.
+        data: what is asked.
+        response_type: what the answer must be.
+        digest: of the data; None if it has none.
+    """
+
+    path: str
+    request_id: str
+    source: str
+    data: Any
+    response_type: Any
+    digest: bytes | None = None
+
+
+@attrs.frozen
+class Answered:
+    """A question was answered."""
+
+    path: str
+    answer: Any
+
+
+Record: TypeAlias = StepDone | StepBegun | Asked | Answered
+
+
+class Journal:
+    """All that a run knows of its earlier attempts, and learns in this one.
+
+    Args:
+        records: what is known already, in order.
+    """
+
+    __slots__ = ("_begun", "_old", "_places", "answers", "asked", "steps")
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.steps: dict[str, StepDone] = {}
+        self.asked: dict[str, Asked] = {}
+        self.answers: dict[str, Any] = {}
+        self._begun: dict[str, StepBegun] = {}
+        for record in records:
+            self.add(record)
+        self._old = dict.fromkeys(self.steps)
+        self._places: dict[tuple[str, bytes], list[str]] | None = None
+
+    def add(self, record: Record) -> None:
+        """Take note of *record*."""
+        if isinstance(record, StepDone):
+            self.steps[record.path] = record
+            self._begun.pop(record.path, None)
+        elif isinstance(record, StepBegun):
+            if record.over:
+                self._begun.pop(record.path, None)
+            else:
+                self._begun[record.path] = record
+        elif isinstance(record, Asked):
+            self.asked[record.path] = record
+        else:
+            self.answers[record.path] = record.answer
+
+    def again(self, answers: Mapping[str, Any]) -> Journal:
+        """Return the journal of the next attempt, which knows all of this and *answers* by path.
+
+        Results that it finds are facts, and this journal gets to know them, too.
+        """
+        new = Journal()
+        new.steps, new.asked = self.steps, self.asked
+        new.answers = {**self.answers, **answers}
+        new._old = dict.fromkeys(self.steps)
+        new._begun = dict(self._begun)
+        return new
+
+    @property
+    def open(self) -> dict[str, Asked]:
+        """The questions without an answer, by the id of the request."""
+        return {
+            each.request_id: each for path, each in self.asked.items() if path not in self.answers
+        }
+
+    def result_of(self, path: str, digest: bytes | None) -> StepDone | None:
+        """Return the record of a step that is about to run, if it needn't.
+
+        Args:
+            path: which step.
+            digest: of what it is asked for now.
+        """
+        found = self.steps.get(path)
+        if found is None or not _same(found.digest, digest):
+            if digest is None or not self._old:
+                return None
+            found = self.steps.get(beside(path, digest))
+        if found is None and digest is not None:
+            moved = self._find(path, digest)
+            found = None if moved is None else self.steps[moved]
+        return found
+
+    def slot_of(self, path: str, digest: bytes | None) -> str:
+        """Return the path under which to record a step that `result_of` knows nothing of.
+
+        What stands at *path* for other arguments may be somebody's result still.
+        """
+        return path if path not in self.steps or digest is None else beside(path, digest)
+
+    def is_in_doubt(self, path: str) -> bool:
+        """Whether the step at *path* was begun before, and nobody knows what became of it."""
+        return path in self._begun
+
+    def _find(self, path: str, digest: bytes) -> str | None:
+        if self._places is None:
+            self._places = {}
+            for old in self._old:
+                if (known := self.steps[old].digest) is not None:
+                    self._places.setdefault((place(old), known), []).append(old)
+        found = self._places.get((place(path), digest), ())
+        return found[0] if len(found) == 1 else None
+
+    def question(self, path: str, digest: bytes | None) -> Asked | None:
+        """Return what was asked at *path* before, or the same question at the same place."""
+        found = self.asked.get(path)
+        if digest is None or (found is not None and _same(found.digest, digest)):
+            return found
+        where = place(path)
+        moved = [
+            each
+            for each in self.asked.values()
+            if each.digest == digest and place(each.path) == where
+        ]
+        # The text of a question may differ each time; its place says then which one it is.
+        return moved[0] if len(moved) == 1 else found
+
+
+def _same(one: bytes | None, other: bytes | None) -> bool:
+    return one is None or other is None or one == other

@@ -1,0 +1,59 @@
+"""Where the results of steps are kept: in the program's memory, copied so that nobody changes them."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from actors.workflows._functional._journal import Journal, Record
+    from actors.workflows._functional._run import FunctionalRun
+
+_IMMUTABLE: Final = frozenset({type(None), bool, int, float, str, bytes})
+
+
+class Keeper:
+    """Keeps what a run finds out, as long as the program runs.
+
+    Args:
+        journal: what is known already.
+    """
+
+    lasts = False
+    """Whether what is kept outlives the program, so that keeping it may have to wait."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    async def begin(self, run: FunctionalRun) -> None:
+        """The run begins."""
+
+    async def end(self, value: Any) -> None:
+        """The function has returned *value*."""
+
+    async def record(self, record: Record) -> None:  # noqa: ASYNC910  (memory is at hand)
+        """Keep *record*; it is safe when this returns."""
+        self.journal.add(record)
+
+    def kept(self, value: Any, owner: str) -> Any:  # noqa: ARG002
+        """Return *value* in a form that no later change of it reaches.
+
+        Args:
+            value: what is to be kept.
+            owner: who made it, for errors.
+        """
+        return snapshot(value)
+
+    def given(self, kept: Any) -> Any:
+        """Return the value that was kept, for somebody who may change it."""
+        return snapshot(kept)
+
+
+def snapshot(value: Any) -> Any:
+    """Return a copy of *value*; what refuses to be copied (a socket, a lock) is shared."""
+    if type(value) in _IMMUTABLE:
+        return value
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # noqa: BLE001  (a __deepcopy__ or __reduce__ of the user's)
+        return value

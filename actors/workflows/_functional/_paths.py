@@ -1,0 +1,69 @@
+# What identifies a step?
+#
+# Not the order in which steps happen to start: on a replay a recorded step no longer waits, so
+# the branches of a program reach their steps in another order than the first time, and two
+# branches would get one another's results. What stays the same is the structure: which call in
+# the program it was, counted by itself in each line of execution. So each line (the body of a
+# workflow, the inside of a step, a branch of `gather`, a task of a user's own nursery) has a path
+# and counters of its own:
+#
+#   /fetch#0              the first call of fetch in the body
+#   /fetch#1              the second, perhaps in a loop
+#   /gather#0.2/fetch#0   in the third branch of the first gather
+#   /&branch#1/fetch#0    in the second task that was spawned of the function `branch`
+#   /report#0/fetch#0     inside of the step, or child workflow, report
+#   /=k7                  a step with the explicit key k7: its place doesn't matter
+#   /?#0                  the first question; /?=id#0 the first one with that id
+#   /fetch#0^8a1c…        fetch#0 once more, asked for something else than the time before
+#
+# What comes from users is quoted, so that no name can pretend to be another place.
+"""The paths of steps and questions in the structure of a workflow's function."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+from urllib.parse import quote
+
+_NUMBERS: Final = re.compile(r"#\d+(\.\d+)?(\^[0-9a-f]+)?(?=/|$)")
+
+
+@lru_cache(maxsize=4096)
+def quoted(name: str) -> str:
+    """Return *name* without the characters that take paths apart."""
+    return quote(name, safe=" ,:()[]<>")
+
+
+@lru_cache(maxsize=4096)
+def spawned(task: str) -> str:
+    """Return the part of a path that stands for a task, without its number.
+
+    A function that moves to another module, or into another function, is still the same.
+    """
+    return "&" + quoted(task.rpartition(".")[2])
+
+
+class Counter:
+    """How often each part was there in one line of execution."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def next(self, part: str) -> str:
+        """Return *part* with its number, from 0."""
+        count = self._counts.get(part, 0)
+        self._counts[part] = count + 1
+        return f"{part}#{count}"
+
+
+def place(path: str) -> str:
+    """Return where in the program's text a path stands: the path without its numbers."""
+    return _NUMBERS.sub("", path)
+
+
+def beside(path: str, digest: bytes) -> str:
+    """Return the path for a step at *path* that is asked for something else than before."""
+    return f"{path}^{digest.hex()}"

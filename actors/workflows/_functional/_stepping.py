@@ -1,0 +1,261 @@
+# A step is a turn inside of the turn of the workflow's function, in the task that awaits it. It
+# has the three moments of every turn: it begins (`executor_invoked`), it does its work, and it
+# takes effect in one step without an await: its result and what it set in the state, or nothing.
+# Where the run has a storage, the record is safe before that (`Keeper.record`).
+#
+# A step that fails tells so and is tried again, if supervision says so; otherwise the error is
+# raised where the step was awaited, as from any function.
+"""Running the steps of a functional workflow, once each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+import trio
+from trio.lowlevel import checkpoint, checkpoint_if_cancelled
+
+from actors._core._inner_turn import explored_turn, inner_turn
+from actors._core._strands import current_strand
+from actors.workflows._functional._digest import changed, digest_of
+from actors.workflows._functional._frames import Frame, Scope, StepTurn
+from actors.workflows._functional._journal import StepBegun, StepDone
+from actors.workflows._functional._paths import quoted
+from protocols._events import WorkflowErrorDetails, WorkflowEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from actors._core._dispatch import Cell
+    from actors._core._supervision import Supervision
+
+# Steps that don't wait still let other tasks run now and then.
+BATCH: Final = 64
+
+
+class Callee(Protocol):
+    """What can be called as a step: a step, or a workflow inside of another one."""
+
+    @property
+    def name(self) -> str:
+        """The step's name."""
+        ...
+
+    @property
+    def supervision(self) -> Supervision | None:
+        """Which failures are tried again; None leaves it to the workflow."""
+        ...
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether doing it again does no harm."""
+        ...
+
+    @property
+    def is_workflow(self) -> bool:
+        """Whether it has a name space of its own."""
+        ...
+
+    def key_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Return the explicit key of this call; None if its place is its identity."""
+        ...
+
+    def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return what each parameter gets, by name."""
+        ...
+
+    def awaitable(self, args: tuple[Any, ...], kwargs: dict[str, Any], ctx: Any) -> Awaitable[Any]:
+        """Call the function."""
+        ...
+
+
+class Call:
+    """One call of a step, over all attempts at it. For sweeps it is the cell of its turns."""
+
+    __slots__ = ("args", "callee", "digest", "frame", "kwargs", "path", "run")
+
+    def __init__(
+        self, frame: Frame, callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.frame = frame
+        self.run = frame.run
+        self.callee = callee
+        self.args = args
+        self.kwargs = kwargs
+        key = callee.key_for(args, kwargs)
+        if key is None:
+            self.path = f"{frame.path}/{frame.counter.next(quoted(callee.name))}"
+            self.digest = digest_of(args, kwargs)
+        else:
+            self.path = _claimed(frame.scope, callee.name, key)
+            self.digest = None
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+        return self.callee.name
+
+    def inner(self) -> Frame:
+        """Return the frame of a new attempt."""
+        frame, path, callee = self.frame, self.path, self.callee
+        if not callee.is_workflow:
+            turn = StepTurn(callee.name, frame.turn)
+            return Frame(self.run, path, frame.space, Scope(path), turn)
+        return Frame(self.run, path, frame.space.inner(callee, path), Scope(path), None)
+
+    def event(
+        self, kind: str, data: Any, attempt: int | None, details: Any = None
+    ) -> WorkflowEvent:
+        """Make an event about it. By position: two of them are made per step."""
+        names = self.frame.space.names
+        name = self.callee.name
+        return WorkflowEvent(kind, data, False, None, details, name, None, None, attempt, names)
+
+
+def _claimed(scope: Scope, name: str, key: str) -> str:
+    if type(key) is not str or not key:  # it comes from a user's function
+        raise ValueError(f"the key of step {name!r} must be a text that isn't empty, not {key!r}")
+    if key in scope.keys:
+        raise ValueError(
+            f"step {name!r} is called with the key {key!r}, and so was another step here: each "
+            "call needs a key of its own, for example one made of its arguments"
+        )
+    scope.keys.add(key)
+    return f"{scope.path}/={quoted(key)}"
+
+
+async def run_step(
+    frame: Frame, callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return the result of a step: the recorded one, or a new one.
+
+    Args:
+        frame: where it is called.
+        callee: the step.
+        args: what it is called with.
+        kwargs: likewise.
+
+    Raises:
+        ValueError: its key is no key, or taken.
+        Exception: what it raised, if it is not tried again.
+    """
+    run = frame.run
+    run.steps_in_a_row += 1
+    if run.steps_in_a_row >= BATCH:
+        run.steps_in_a_row = 0
+        await checkpoint()
+    else:
+        await checkpoint_if_cancelled()
+    call = Call(frame, callee, args, kwargs)
+    found = run.journal.result_of(call.path, call.digest)
+    if found is not None:
+        return await _bypass(call, found)
+    return await _live(call)
+
+
+async def _bypass(call: Call, found: StepDone) -> Any:  # noqa: ASYNC910  (waits for slow readers only)
+    run = call.run
+    run.hits += not call.callee.is_workflow
+    value = run.keeper.given(found.result)
+    if found.writes:
+        call.frame.take_over(run.keeper.given(found.writes))
+    if run.emit(call.event("executor_bypassed", value, None)):
+        await run.room()
+    return value
+
+
+async def _live(call: Call) -> Any:
+    run, callee = call.run, call.callee
+    run.live += not callee.is_workflow
+    call.path = run.journal.slot_of(call.path, call.digest)
+    before = _digests(call) if run.is_debugging else {}
+    if run.keeper.lasts and not callee.idempotent:
+        await _intend(call)
+    value = await _tried(call)
+    if before and (names := changed(before, _digests(call))):
+        for name in names:
+            run.warn(_mutated(callee.name, name))
+    return value
+
+
+async def _tried(call: Call) -> Any:
+    """Attempt it until it goes well, or isn't to be tried again."""
+    attempt = 1
+    while True:
+        try:
+            return await _attempt(call, attempt)
+        except Exception as exc:
+            delay = _told_failure(call, attempt, exc)
+            if delay is None:
+                raise
+        await trio.sleep(delay)
+        attempt += 1
+
+
+async def _attempt(call: Call, attempt: int) -> Any:
+    run = call.run
+    data = {"args": call.args, "kwargs": call.kwargs} if call.args or call.kwargs else None
+    if run.emit(call.event("executor_invoked", data, attempt)):
+        await run.room()
+    inner = call.inner()
+    token = current_strand.set(inner)
+    try:
+        turn = call.callee.awaitable(call.args, call.kwargs, run.ctx)
+        if run.explorer is not None:
+            turn = explored_turn(run.explorer, call, turn)
+        value = await inner_turn(call.name, turn)
+    finally:
+        current_strand.reset(token)
+    if await _commit(call, value, inner.turn, attempt):
+        await run.room()
+    return value
+
+
+async def _commit(call: Call, value: Any, turn: StepTurn | None, attempt: int) -> bool:  # noqa: ASYNC910  (memory is at hand)
+    """Have a step take effect, once its record is safe. True: the listener is far behind."""
+    run, keeper = call.run, call.run.keeper
+    writes = None if turn is None else turn.writes
+    kept = None if writes is None else keeper.kept(writes, call.name)
+    record = StepDone(call.path, call.digest, keeper.kept(value, call.name), kept)
+    if keeper.lasts:
+        await keeper.record(record)
+    else:
+        run.journal.add(record)
+    explorer, cell = run.explorer, cast("Cell", call)
+    if explorer is not None:
+        explorer.before_commit(cell)
+        explorer.note("commits", cell)
+    if writes:
+        call.frame.take_over(writes)
+    is_behind = run.emit(call.event("executor_completed", value, attempt))
+    if explorer is not None:
+        explorer.after_commit(cell)
+    return is_behind
+
+
+async def _intend(call: Call) -> None:
+    """Say durably that something is about to be done that must not be done twice."""
+    await call.run.keeper.record(StepBegun(call.path, call.digest))
+
+
+def _told_failure(call: Call, attempt: int, error: Exception) -> float | None:
+    """Tell of a failed attempt; return the seconds until the next one, or None."""
+    run, callee = call.run, call.callee
+    details = WorkflowErrorDetails.from_exception(error, executor_id=callee.name)
+    run.emit(call.event("executor_failed", None, attempt, details))
+    if callee.is_workflow or run.is_over:
+        return None
+    supervision = callee.supervision or call.frame.space.supervision
+    return None if supervision is None else run.delay(supervision, callee.name, error)
+
+
+def _digests(call: Call) -> dict[str, bytes | None]:
+    named = call.callee.named(call.args, call.kwargs)
+    return {name: digest_of((value,), {}) for name, value in named.items()}
+
+
+def _mutated(step: str, argument: str) -> str:
+    return (
+        f"StepMutatedArgument({argument!r}): step {step!r} has changed what it was given. When "
+        "its result is used again, the step doesn't run, and the change is lost: only what a "
+        "step returns survives, so return the new value"
+    )

@@ -1,0 +1,48 @@
+"""A run that waits for people, and what it goes on with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.workflows._deliveries import Request
+from actors.workflows._requests import fitting, not_open
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from actors.workflows._functional._journal import Asked, Journal
+
+
+class Paused:
+    """A run between two calls of ``run``.
+
+    Args:
+        message: what the function was called with.
+        journal: what is known.
+        asked: the open questions, by id of the request.
+    """
+
+    __slots__ = ("journal", "message", "paths", "requests")
+
+    def __init__(self, message: Any, journal: Journal, asked: Mapping[str, Asked]) -> None:
+        self.message = message
+        self.journal = journal
+        self.paths = {name: each.path for name, each in asked.items()}
+        self.requests = {
+            name: Request(name, each.source, each.data, each.response_type)
+            for name, each in asked.items()
+        }
+
+    def answers(self, responses: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answers by the path of the question, having checked all of them.
+
+        Raises:
+            RequestError: an id isn't open, or an answer has the wrong type; nothing has changed.
+        """
+        found: dict[str, Any] = {}
+        for name, value in responses.items():
+            request = self.requests.get(name)
+            if request is None:
+                raise not_open(name, self.requests, ())
+            found[self.paths[name]] = fitting(request, value)
+        return found

@@ -1,0 +1,366 @@
+"""``@workflow``: a function that can be run, paused for people, and gone on with."""
+
+from __future__ import annotations
+
+import functools
+import random
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
+
+from actors._core._explore import chance
+from actors.workflows._functional._context import WorkflowRunContext
+from actors.workflows._functional._frames import current_frame
+from actors.workflows._functional._journal import Journal
+from actors.workflows._functional._keeping import Keeper
+from actors.workflows._functional._run import FunctionalRun
+from actors.workflows._functional._signature import NOTHING, Definition
+from actors.workflows._functional._stepping import run_step
+from actors.workflows._functional._waiting import Paused
+from actors.workflows._run_stream import RunSource, RunStream
+from actors.workflows._waiting import Waiting
+from protocols._errors import WorkflowException
+from protocols._events import WorkflowMessage, WorkflowRunState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+
+    from actors._core._feed import Feed
+    from actors._core._supervision import Supervision
+    from actors.workflows._result import WorkflowRunResult
+    from protocols._events import WorkflowEvent
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class FunctionalWorkflow(Generic[P, T]):
+    """A workflow that is an async function.
+
+    Its runs share nothing but the function, and may go on at the same time. Awaited directly, it
+    gives what the function returns; `run` gives a result with events, and pauses for people.
+
+    Args:
+        function: takes one message, or nothing, and the context if it wants one.
+        name: the workflow's name; None for the function's.
+        description: what it is for.
+        checkpoint_storage: where runs are kept, unless ``run`` names another storage.
+        supervision: which failures of steps are tried again, unless a step has its own.
+        debug: whether to look for steps that change their arguments. None: in Python's
+            development mode (``python -X dev``).
+
+    Raises:
+        TypeError: the function isn't async.
+        ValueError: it takes more than one message, or several contexts.
+    """
+
+    is_workflow = True
+    idempotent = True
+
+    def __init__(
+        self,
+        function: Callable[..., Awaitable[T]],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        checkpoint_storage: Any = None,
+        supervision: Supervision | None = None,
+        debug: bool | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.definition = Definition(function, name)
+        self.description = description
+        self.checkpoint_storage = checkpoint_storage
+        self.supervision = supervision
+        self.is_debugging = sys.flags.dev_mode if debug is None else debug
+        self._random = random.Random()  # noqa: S311  (jitter, no secret)
+        self._running: dict[FunctionalRun, None] = {}
+        self._waiting: Waiting = Waiting(self.name)
+        self._status = WorkflowRunState.IDLE
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.definition.name
+
+    @property
+    def function(self) -> Callable[..., Awaitable[T]]:
+        """The function itself, without what makes it a workflow."""
+        return self.definition.function
+
+    @property
+    def status(self) -> WorkflowRunState:
+        """How the latest of the runs in progress stands, or the last one ended; at first IDLE."""
+        latest = next(reversed(self._running), None)
+        return self._status if latest is None else latest.status
+
+    def __repr__(self) -> str:
+        return f"<workflow {self.name}>"
+
+    # ------------------------------------------------------------------ as a function
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the workflow, and return what its function returns.
+
+        In the body of another workflow it is a child of it, and is kept as a step is.
+
+        Raises:
+            WorkflowException: it has asked somebody, and is no child: use `run`.
+        """
+        message = self.definition.message_of(args, kwargs)
+        frame = current_frame()
+        if frame is not None:
+            given = () if message is NOTHING else (message,)
+            child: T = await run_step(frame, self, given, {})
+            return child
+        run = self._new_run(message, None, None, Keeper(Journal()), include_status_events=False)
+        result = await run.execute()
+        if run.is_paused:
+            asked = ", ".join(repr(e.request_id) for e in result.get_request_info_events())
+            raise WorkflowException(
+                f"workflow {self.name!r} waits for answers to {asked}, so that its function has "
+                "returned nothing: use run(), and go on with run(responses=…)"
+            )
+        return cast("T", run.value)
+
+    # ------------------------------------------------------------------ running
+
+    @overload
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: Literal[False] = False,
+        responses: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+        include_status_events: bool = False,
+        allow_changes: bool = False,
+    ) -> Awaitable[WorkflowRunResult]: ...
+    @overload
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: Literal[True],
+        responses: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+        include_status_events: bool = False,
+        allow_changes: bool = False,
+    ) -> RunStream: ...
+    def run(
+        self,
+        message: Any = None,
+        *,
+        stream: bool = False,
+        responses: Mapping[str, Any] | None = None,
+        checkpoint_id: str | None = None,
+        checkpoint_storage: Any = None,
+        include_status_events: bool = False,
+        allow_changes: bool = False,
+    ) -> Awaitable[WorkflowRunResult] | RunStream:
+        """Run the workflow. Nothing happens before the result is awaited or iterated.
+
+        Args:
+            message: what the function gets. A `WorkflowMessage` is unwrapped.
+            stream: return the events as they happen, instead of the result.
+            responses: answers to open requests, by request id. Alone they go on with the run of
+                this workflow that waits for them; with a *checkpoint_id*, with that one.
+            checkpoint_id: go on with the run that has this checkpoint, from there.
+            checkpoint_storage: where the run is kept; the workflow's own storage if not given.
+            include_status_events: keep ``status`` events in the result's list, too.
+            allow_changes: go on although the code has changed since.
+
+        Returns:
+            An awaitable of the result; with ``stream`` a `ResponseStream` of events.
+
+        Raises:
+            ValueError: not exactly one beginning was given, or an answer doesn't fit.
+            RuntimeError: there are responses, but no run waits for any.
+            WorkflowException: the run that is to be gone on with is already, or can't be told
+                from others.
+        """
+        if isinstance(message, WorkflowMessage):
+            message = message.data
+        storage = self.checkpoint_storage if checkpoint_storage is None else checkpoint_storage
+        self._check_beginning(message, responses, checkpoint_id, storage)
+        make_run = self._beginning(
+            message, responses, checkpoint_id, storage, include_status_events, allow_changes
+        )
+        if stream:
+            return RunStream(RunSource(cast("Any", make_run)))
+        return self._execute(make_run)
+
+    async def _execute(
+        self, make_run: Callable[[Feed[WorkflowEvent] | None], FunctionalRun]
+    ) -> WorkflowRunResult:
+        return await make_run(None).execute()
+
+    def _check_beginning(
+        self,
+        message: Any,
+        responses: Mapping[str, Any] | None,
+        checkpoint_id: str | None,
+        storage: Any,
+    ) -> None:
+        who = f"workflow {self.name!r}"
+        goes_on = responses is not None or checkpoint_id is not None
+        if message is not None and goes_on:
+            raise ValueError(
+                f"{who}: give run() either a message, which begins anew, or responses or a "
+                "checkpoint_id, which go on with an earlier run"
+            )
+        if message is not None and not self.definition.takes_message:
+            raise ValueError(
+                f"{who} takes no message: its function has no parameter beside the context"
+            )
+        if message is None and not goes_on and self.definition.needs_message:
+            raise ValueError(
+                f"{who}: give run() a message, the responses that it waits for, or a checkpoint_id"
+            )
+        if checkpoint_id is not None and storage is None:
+            raise ValueError(
+                f"{who} has no storage to find checkpoint {checkpoint_id!r} in: give "
+                "checkpoint_storage to run() or to @workflow"
+            )
+
+    def _beginning(
+        self,
+        message: Any,
+        responses: Mapping[str, Any] | None,
+        checkpoint_id: str | None,
+        storage: Any,
+        include_status_events: bool,
+        allow_changes: bool,
+    ) -> Callable[[Feed[WorkflowEvent] | None], FunctionalRun]:
+        """Check all that can be checked now, and return what makes the run."""
+        key: int | None = None
+        paused: Paused | None = None
+        if responses is not None and checkpoint_id is None:
+            key, found = self._waiting.find(responses)
+            paused = cast("Paused", found)
+            answers = paused.answers(responses)
+
+        def make_run(feed: Feed[WorkflowEvent] | None) -> FunctionalRun:
+            given = NOTHING if message is None else message
+            keeper = Keeper(Journal())
+            if key is not None and paused is not None:
+                self._waiting.take(key)
+                given, keeper = paused.message, Keeper(paused.journal.again(answers))
+            return self._new_run(
+                given, key, feed, keeper, include_status_events=include_status_events
+            )
+
+        return make_run
+
+    def _new_run(
+        self,
+        message: Any,
+        key: int | None,
+        feed: Feed[WorkflowEvent] | None,
+        keeper: Keeper,
+        *,
+        include_status_events: bool,
+    ) -> FunctionalRun:
+        run = FunctionalRun(
+            self.definition,
+            message,
+            keeper,
+            make_context=WorkflowRunContext,
+            feed=feed,
+            chance=chance(self._random),
+            on_end=partial(self._ended, key, self._waiting.moment()),
+            include_status_events=include_status_events,
+            supervision=self.supervision,
+            is_debugging=bool(self.is_debugging),
+        )
+        self._running[run] = None
+        return run
+
+    def _ended(self, key: int | None, since: int, run: FunctionalRun) -> None:
+        """Take note of a run's end. A run that waits for people can be gone on with."""
+        del self._running[run]
+        self._status = run.status
+        is_waiting = run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
+        if key is not None:
+            self._waiting.give_back(key, is_done=is_waiting or run.status is WorkflowRunState.IDLE)
+        if is_waiting:
+            paused = Paused(run.message, run.journal, run.requests)
+            self._waiting.add(cast("Any", paused), since)
+
+    # ------------------------------------------------------------------ for `run_step`
+
+    def key_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:  # noqa: ARG002
+        """Return None: a child is known by its place."""
+        return None
+
+    def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return what each parameter gets, by name."""
+        return self.definition.named(args, kwargs)
+
+    def awaitable(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],  # noqa: ARG002
+        ctx: Any,
+    ) -> Awaitable[Any]:
+        """Call the function, as a child."""
+        return self.definition.started(args[0] if args else NOTHING, ctx)
+
+
+@overload
+def workflow(function: Callable[P, Coroutine[Any, Any, T]], /) -> FunctionalWorkflow[P, T]: ...
+@overload
+def workflow(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    checkpoint_storage: Any = None,
+    supervision: Supervision | None = None,
+    debug: bool | None = None,
+) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], FunctionalWorkflow[P, T]]: ...
+def workflow(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    checkpoint_storage: Any = None,
+    supervision: Supervision | None = None,
+    debug: bool | None = None,
+) -> Any:
+    """Make an async function a workflow.
+
+    The function decides with Python's own means what happens next: ``if``, ``for``, nurseries,
+    `gather`. When it has to run again (somebody has answered, the program has died), it runs
+    from the top, and what its steps have returned is used again. So between two steps it
+    has to go the same way each time: what is random, or looks at the clock or at the world,
+    belongs into a step.
+
+    Args:
+        function: given where the decorator has no parentheses. It takes one message, or nothing;
+            a parameter that is annotated `WorkflowRunContext`, or called ``ctx``, gets that.
+        name: the workflow's name; the function's if not given.
+        description: what it is for.
+        checkpoint_storage: where runs are kept, so that they outlive the program.
+        supervision: which failures of steps are tried again, unless a step has its own.
+        debug: whether to warn of steps that change their arguments; by default in Python's
+            development mode.
+
+    Raises:
+        TypeError: the function isn't async.
+        ValueError: it takes more than one message, or several contexts.
+    """
+
+    def decorate(function: Callable[..., Awaitable[Any]]) -> FunctionalWorkflow[Any, Any]:
+        return FunctionalWorkflow(
+            function,
+            name=name,
+            description=description,
+            checkpoint_storage=checkpoint_storage,
+            supervision=supervision,
+            debug=debug,
+        )
+
+    return decorate if function is None else decorate(function)
