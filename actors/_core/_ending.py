@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from actors._core._kin import Kin
     from actors._core._reasons import ExitReason
 
-SHUT_DOWN: Final = ShutDown()
+# So many children of a pool are stopping at the same time.
+AT_ONCE: Final = 100
 ZOMBIE_AFTER: Final = 1.0
 
 
@@ -79,19 +80,47 @@ class Ending(Identity):
 
     def finish(self) -> None:
         """This incarnation's work is done: end it after the turn in progress."""
-        if self.options.restart is Restart.PERMANENT:
-            self.pending |= FINISH
-        else:
+        if self.options.restart is not Restart.PERMANENT or self.parent is None:
             self.stop(Finished())
+        elif self.ctx is None:
+            self.wake(FINISH)
+        else:
+            self.pending |= FINISH
+
+    def halt(self) -> None:
+        """End this incarnation for a sibling's sake, within the budget; another one follows.
+
+        Repeating this does no harm.
+        """
+        if self.phase > RUNNING or self.pending & STOP:
+            return  # it is ending anyway
+        if self.options.restart is Restart.TEMPORARY:
+            self.stop(self.end_of_child())
+        elif self.ctx is not None:
+            self.pending |= FINISH
+            self.limit()
+        elif self.kin is not None and self.kin.children:
+            # By way of the dispatcher, or a deep tree would be a deep recursion.
+            self.wake(FINISH)
+        else:
+            self.begin_ending()
 
     def begin_ending(self) -> None:
-        """The work is done, and the parent will start a new incarnation."""
-        self.pending &= ~FINISH
-        if self.phase == RUNNING:
-            self.phase = ENDING
-            if self.actor.has_stop_hook:
+        """End this incarnation in order; the parent will start a new one."""
+        self.pending &= ~(START | FINISH)
+        if self.phase <= RUNNING:
+            if self.phase == RUNNING and self.actor.has_stop_hook and self._has_time():
                 self.pending |= HOOK_LATER
+            self.phase = ENDING
         self.wind_down()
+
+    def _has_time(self) -> bool:
+        return self.kin is None or self.kin.left is None or self.kin.left > 0
+
+    def end_of_child(self) -> ShutDown:
+        """Return the reason of children that this actor stops: who stops it, or itself."""
+        reason = self.reason
+        return ShutDown(reason.by if isinstance(reason, (ShutDown, Killed)) else self.name)
 
     def fault(self, error: BaseException) -> None:
         """Fail with *error*, which comes from outside of any turn; interrupt the turn."""
@@ -127,7 +156,7 @@ class Ending(Identity):
         """Stop after the turn in progress, before anything that is queued."""
         if self.phase >= STOPPING or self.pending & STOP:
             return
-        self.reason = SHUT_DOWN if reason is None else reason
+        self.reason = self.system.askers.shut_down() if reason is None else reason
         if (
             self.kin is None
             and self.ctx is None
@@ -160,14 +189,15 @@ class Ending(Identity):
 
     def kill(self) -> None:
         """Stop without patience, children first: cancel turns in progress, run no hooks."""
+        reason = Killed(self.system.askers.name())
         for cell in self.subtree():
-            cell.kill_alone()
+            cell.kill_alone(reason)
 
-    def kill_alone(self) -> None:
+    def kill_alone(self, reason: Killed) -> None:
         """Do `kill`'s work for this actor."""
         if self.phase == STOPPED:
             return
-        self.reason = Killed()
+        self.reason = reason
         self.pending &= ~(HOOK | HOOK_LATER | FINISH)
         if self.ctx is not None:
             self.pending |= STOP
@@ -191,6 +221,9 @@ class Ending(Identity):
         self.pending &= ~WIND_DOWN
         if self.phase not in {ENDING, STOPPING} or self.ctx is not None:
             return
+        if self.pending & STOP:
+            self.begin_stopping()  # it came while a last turn was in progress
+            return
         if self._children_remain():
             return
         if self.pending & (HOOK | HOOK_LATER):
@@ -205,13 +238,24 @@ class Ending(Identity):
             self.parent.child_ended(self.me, self.error)
 
     def _children_remain(self) -> bool:
-        """Stop the youngest child; whether there is one to wait for."""
-        while self.kin is not None and self.kin.children:
-            child = next(reversed(self.kin.children.values()))
-            child.stop()
+        """Stop the youngest child, or some children of a pool; whether any has to be waited for."""
+        kin = self.kin
+        if kin is None or not kin.children:
+            return False
+        group = kin.group
+        assert group is not None
+        if group.to_stop is None:
+            group.drop_regroup()
+            group.to_stop = list(kin.children.values())
+        at_once = AT_ONCE if self.actor.supervision.is_pool else 1
+        group.stopping = [child for child in group.stopping if child.phase != STOPPED]
+        reason = self.end_of_child() if group.to_stop else None
+        while group.to_stop and len(group.stopping) < at_once:
+            child = group.to_stop.pop()
+            child.stop(reason)
             if child.phase != STOPPED:
-                return True
-        return False
+                group.stopping.append(child)
+        return bool(group.stopping)
 
     def _resources_remain(self) -> bool:
         """Leave the youngest resource; whether there is one to wait for."""
@@ -241,8 +285,11 @@ class Ending(Identity):
             self.system.publish(ActorStopped(self.ref, reason))
         if self.options.dedicated_task:
             self.dispatcher.retire()
-        if parent is not None and parent.phase in {ENDING, STOPPING}:
-            parent.wake(WIND_DOWN)
+        if parent is not None:
+            if parent.phase in {ENDING, STOPPING}:
+                parent.wake(WIND_DOWN)
+            else:
+                parent.child_gone(self.me, reason)
 
     def _tell_kin(self, kin: Kin, news: Terminated) -> None:
         kin.unlimit()
@@ -285,8 +332,11 @@ class Ending(Identity):
             self.kin.unlimit()
 
     def _out_of_time(self) -> None:
-        if self.phase != ENDING:
-            self.kill_alone()
+        self.family().left = 0.0
+        reason = self.reason
+        if self.phase != ENDING and reason is not None:
+            by = getattr(reason, "by", "")  # a crash has none
+            self.kill_alone(Killed(by, self.options.shutdown))
         elif self.ctx is not None:
             self.interrupt()
         home = self.home

@@ -26,7 +26,10 @@ class ActorStoppedError(UndeliveredError):
 
 
 class ActorRestartingError(UndeliveredError):
-    """The actor crashed while it handled the message, and is being restarted."""
+    """The turn that handled the message was cut short, for the actor is being restarted.
+
+    It did not fail itself: a sibling did, and its supervisor restarts them together.
+    """
 
     def __init__(self, actor: str, undelivered: object = None) -> None:
         super().__init__(actor, undelivered, "is being restarted and gave up on")
@@ -60,14 +63,17 @@ class AskTimeoutError(ActorsError, TimeoutError):
 class DeadlockError(ActorsError):
     """Actors that wait for each other in a circle would wait for ever.
 
-    They wait for replies, or for room in a mailbox.
+    They wait for replies, for room in a mailbox, or for each other's start. What was to be sent
+    has not been accepted. It is handed back in ``undelivered``.
 
     Args:
         path: names of the actors, from the one that would have begun to wait back to itself.
+        undelivered: the message.
     """
 
-    def __init__(self, path: tuple[str, ...]) -> None:
+    def __init__(self, path: tuple[str, ...], undelivered: object = None) -> None:
         self.path = path
+        self.undelivered = undelivered
         super().__init__(
             f"{' waits for '.join(path)}: none of them could ever go on; tell instead of asking "
             "at one of the steps (tell_nowait if it is a full mailbox that one waits for)"

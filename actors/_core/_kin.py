@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -13,9 +12,11 @@ from actors._core._mailbox import MailboxPolicy
 from actors._core._supervision import Restart
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
 
     from actors._core._cell import Cell
+    from actors._core._group import Regroup
     from actors._core._home import Home
     from actors._core._reasons import Terminated
     from actors._core._timers import Timer, Timers
@@ -28,17 +29,36 @@ class Options:
     restart: Restart = Restart.PERMANENT
     mailbox: MailboxPolicy = attrs.field(factory=MailboxPolicy)
     shutdown: float = attrs.field(default=5.0, validator=attrs.validators.ge(0))
-    significant: bool = attrs.field(default=False)
+    significant: bool = False
     redeliver: int = attrs.field(default=0, validator=attrs.validators.ge(0))
     dedicated_task: bool = False
 
-    @significant.validator
-    def _not_yet(self, _: object, value: bool) -> None:
-        if value:
-            raise NotImplementedError("significant children aren't implemented yet")
-
 
 DEFAULT: Final = Options()
+
+
+class Group:
+    """What a supervisor knows of its children besides their names."""
+
+    __slots__ = ("has_time_limits", "is_regrouping", "regroup", "stopping", "timer", "to_stop")
+
+    def __init__(self, *, has_time_limits: bool) -> None:
+        # Whether their turns, or their idleness, are limited.
+        self.has_time_limits = has_time_limits
+        # The incident that is being dealt with, if siblings are restarted along.
+        self.regroup: Regroup[Cell] | None = None
+        self.timer: Timer | None = None
+        self.is_regrouping = False
+        # When the supervisor ends: who has not been asked to stop yet, and who is stopping.
+        self.to_stop: list[Cell] | None = None
+        self.stopping: list[Cell] = []
+
+    def drop_regroup(self) -> None:
+        """There is no incident to deal with any more."""
+        self.regroup = None
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
 
 class Kin:
@@ -48,6 +68,7 @@ class Kin:
         "children",
         "error",
         "fault",
+        "group",
         "home",
         "incarnation",
         "is_users_turn",
@@ -69,7 +90,8 @@ class Kin:
         # Who is told of our end, and of whose end we are told.
         self.watchers: dict[Cell, None] = {}
         self.watching: dict[Cell, None] = {}
-        self.notices: deque[Terminated] = deque()
+        # Made when the first one comes: an empty deque is larger than all the rest.
+        self.notices: deque[Terminated] | None = None
         self.is_users_turn = False
         self.waits_for: list[Cell] = []
         # What failed outside of any turn: a child for good, or a resource.
@@ -87,6 +109,7 @@ class Kin:
         self.left: float | None = None
         self.since = 0.0
         self.timer: Timer | None = None
+        self.group: Group | None = None
 
     def limit(self, timers: Timers, budget: float, out_of_time: Callable[[], None]) -> None:
         """Let a step of stopping begin, which ends by `unlimit` or *out_of_time*.

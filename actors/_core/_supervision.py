@@ -69,10 +69,7 @@ def _as_tuple(types: Iterable[type[BaseException]]) -> tuple[type[BaseException]
     return tuple(types)
 
 
-def _not_yet(_: object, attribute: attrs.Attribute[float | None], value: float | None) -> None:
-    # A limit that is taken and not kept would be worse than none.
-    if value is not None:
-        raise ValueError(f"Supervision({attribute.name}=…) is not available yet")
+_SECONDS: Final = attrs.validators.optional(attrs.validators.gt(0))
 
 
 @attrs.frozen
@@ -88,9 +85,17 @@ class Supervision:
         backoff: how long to wait before a restart.
         retry_on: errors worth a restart. Another one ends the child at once, and the
             supervisor fails with it: what to do is for its own parent to say.
-        budget: whether restarts are counted for all children together or for each.
-        turn_timeout: seconds a turn may take. Not available yet, like *idle_timeout*.
-        idle_timeout: seconds without any message after which a run is ended.
+        budget: whether restarts are counted for all children together ("supervisor") or for each
+            ("child"). Children that count alone and are restarted alone are a *pool*: they don't
+            depend on each other, so they are also stopped side by side, some at a time.
+        turn_timeout: seconds that a turn of a child may take, its start hook included. A turn
+            that takes longer is cancelled, and fails with `TurnTimeoutError`. The stop hook has
+            the child's ``shutdown`` instead.
+        idle_timeout: seconds without a turn after which a child is stopped, whatever its restart
+            type. One that has children of its own, or messages in its stash, isn't idle.
+        auto_shutdown: whether the supervisor has done its work, and ends, once a child that was
+            spawned as ``significant`` has ended by itself: "never", "any_significant" (at the
+            first of them) or "all_significant" (at the last).
     """
 
     strategy: str = attrs.field(
@@ -106,8 +111,22 @@ class Supervision:
     budget: str = attrs.field(
         default="supervisor", validator=attrs.validators.in_(("supervisor", "child"))
     )
-    turn_timeout: float | None = attrs.field(default=None, validator=_not_yet)
-    idle_timeout: float | None = attrs.field(default=None, validator=_not_yet)
+    turn_timeout: float | None = attrs.field(default=None, validator=_SECONDS)
+    idle_timeout: float | None = attrs.field(default=None, validator=_SECONDS)
+    auto_shutdown: str = attrs.field(
+        default="never",
+        validator=attrs.validators.in_(("never", "any_significant", "all_significant")),
+    )
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether the children have nothing to do with each other."""
+        return self.budget == "child" and self.strategy == "one_for_one"
+
+    @property
+    def has_time_limits(self) -> bool:
+        """Whether turns, or idleness, are limited."""
+        return self.turn_timeout is not None or self.idle_timeout is not None
 
 
 @attrs.frozen

@@ -28,6 +28,7 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from actors._core._actor import Actor
+from actors._core._askers import Askers
 from actors._core._cell import Cell
 from actors._core._dispatch import Dispatcher
 from actors._core._ending import ZOMBIE_AFTER
@@ -39,7 +40,7 @@ from actors._core._inspect import SystemFacts, look_at
 from actors._core._kin import DEFAULT, Options
 from actors._core._mailbox import MailboxPolicy
 from actors._core._phases import STOPPED
-from actors._core._reasons import Killed
+from actors._core._reasons import Killed, ShutDown
 from actors._core._supervision import Restart, Supervision
 from actors._core._timers import Timers
 from actors._core._turn import bare, split
@@ -77,6 +78,7 @@ class System:
         choose = None if explorer is None else explorer.choose
         self.dispatcher = Dispatcher(choose, fatal=self.fail, exposed=True)
         self.dispatcher.owner = self
+        self.askers = Askers(self.dispatcher)
         self.timers = Timers()
         self.dead_letters = DeadLetters()
         self.listeners: dict[Listener, None] = {}
@@ -117,9 +119,11 @@ class System:
             mailbox: how many messages may wait, and what happens to one more.
             **options: ``shutdown`` (seconds it may take to stop, 5), ``redeliver`` (how often
                 the message of a failed turn is tried again, 0), ``dedicated_task`` (a task of
-                its own for life, False), ``significant`` (False).
+                its own for life, False), ``significant`` (whether its end may end its
+                supervisor, see ``auto_shutdown`` of `Supervision`; False).
 
         Raises:
+            ValueError: if an option makes no sense, a significant child that is permanent, say.
             NameTakenError: if a living actor has the name.
             ActorStoppedError: if the system is shutting down.
             Exception: what the factory raised; there is no actor then.
@@ -162,6 +166,8 @@ class System:
             chosen = Options(
                 restart=restart or Restart.PERMANENT, mailbox=mailbox or MailboxPolicy(), **options
             )
+            if chosen.significant:
+                parent.check_significant(chosen)
         own_name = next(self._numbers) if name is None else name
         parent.check_name(own_name)
         cell = Cell(self, parent, own_name, partial(factory, *args) if args else factory, chosen)
@@ -228,6 +234,10 @@ class System:
             self._error = error
         self._body.cancel()
 
+    def complete(self) -> None:
+        """End the system because its work is done: the block is cancelled, and raises nothing."""
+        self._body.cancel()
+
     # ------------------------------------------------------------------ its life
 
     @enable_ki_protection
@@ -270,7 +280,7 @@ class System:
         self.timers.close()
         for cell in self.root.subtree():
             if cell.phase != STOPPED:
-                cell.terminate(Killed())
+                cell.terminate(Killed(cell.end_of_child().by))
         for listener in self.listeners:
             listener.end()
 
@@ -288,7 +298,7 @@ class System:
         except BaseException as exc:  # noqa: BLE001, ASYNC103  (raised again below)
             remaining = exc
         ambient.reset(self._token)
-        await self._shut_down()  # noqa: ASYNC102  (it shields itself, with the budget)
+        await self._shut_down(self._why(remaining))  # noqa: ASYNC102  (it shields itself, with the budget)
         failure = self._error
         if failure is not None and (remaining is None or _is_told_by(remaining, failure)):
             raise failure from failure.__cause__
@@ -299,10 +309,22 @@ class System:
             raise remaining
         return remaining is None
 
-    async def _shut_down(self) -> None:  # noqa: ASYNC910  (it waits for a nursery)
+    def _why(self, error: BaseException | None) -> str:
+        """Say what ended the block, for the record of those that are stopped by it."""
+        block = f"the block of {self.name}"
+        if self._error is not None:
+            return f"{block}: the system failed with {type(self._error).__name__}"
+        if error is None:
+            return f"{block}: it was left"
+        real = split(error)[1]
+        if real is None:
+            return f"{block}: it was cancelled"
+        return f"{block}: it raised {type(bare(real)).__name__}"
+
+    async def _shut_down(self, why: str) -> None:  # noqa: ASYNC910  (it waits for a nursery)
         """Stop the actors in order, within the budget; then let nothing go on."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + self._budget):
-            self.root.stop()
+            self.root.stop(ShutDown(why))
             try:
                 await self.root.wait_stopped()
             except KeyboardInterrupt as exc:
@@ -365,8 +387,11 @@ def open_system(
             (`actors.testing`) that one's seed is followed instead.
 
     Raises:
+        ValueError: if *shutdown_budget* is negative.
         RestartLimitError: out of the block, if an actor crashed too often.
     """
+    if not shutdown_budget >= 0:
+        raise ValueError(f"shutdown_budget must be a number of seconds, not {shutdown_budget!r}")
     return System(name, supervision or Supervision(), shutdown_budget, seed)
 
 

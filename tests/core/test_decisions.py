@@ -156,8 +156,10 @@ def test_extreme_backoffs_do_not_overflow() -> None:
         {"max_restarts": -1},
         {"period": 0},
         {"budget": "family"},
-        {"turn_timeout": 5},
-        {"idle_timeout": 5},
+        {"turn_timeout": 0},
+        {"idle_timeout": -1},
+        {"turn_timeout": float("nan")},
+        {"auto_shutdown": "sometimes"},
     ],
 )
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:

@@ -19,7 +19,6 @@ from actors import (
     Finished,
     Restart,
     ShutDown,
-    Supervision,
     Terminated,
     handler,
     open_system,
@@ -361,17 +360,3 @@ async def test_an_actor_may_spawn_and_stop_while_it_is_made(autojump_clock: Any)
         await wait_all_tasks_blocked()
         with contextlib.suppress(ActorStoppedError):
             assert len(system.root.family().children) == 1
-
-
-async def test_a_supervision_of_an_actors_own_is_checked_at_its_first_child(
-    autojump_clock: Any,
-) -> None:
-    class Parent(Doer):
-        supervision = Supervision(strategy="one_for_all")
-
-    async def spawn(ctx: ActorContext) -> None:
-        ctx.spawn(Doer)
-
-    async with open_system() as system:
-        with pytest.raises(NotImplementedError, match="one_for_all"):
-            await system.spawn(Parent, restart=TEMPORARY).ask(spawn)

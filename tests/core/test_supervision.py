@@ -469,23 +469,6 @@ async def test_a_name_is_free_before_watchers_hear_of_the_death(autojump_clock: 
         await again.wait()
 
 
-# ------------------------------------------------------------------ not yet
-
-
-@pytest.mark.parametrize("strategy", ["one_for_all", "rest_for_one"])
-async def test_a_strategy_that_is_not_there_yet_is_refused(
-    strategy: str, autojump_clock: Any
-) -> None:
-    with pytest.raises(NotImplementedError, match=strategy):
-        open_system(supervision=Supervision(strategy=strategy))
-
-
-async def test_significant_children_are_refused(autojump_clock: Any) -> None:
-    async with open_system() as system:
-        with pytest.raises(NotImplementedError, match="significant"):
-            system.spawn(Child, significant=True)
-
-
 # ------------------------------------------------------------------ scripts against a model
 
 
