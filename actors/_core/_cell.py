@@ -131,9 +131,14 @@ class Cell(Life):
         if self.phase < STOPPING:
             self.wake(DRAIN)
 
-    def withdraw(self, request: Request) -> None:
+    def withdraw(self, request: Request, *, has_expired: bool = False) -> None:
         """The asker is gone: take its request back, or interrupt the turn that serves it."""
-        if self.mailbox is not None and self.mailbox.withdraw(request):
+        was_accepted = None if self.mailbox is None else self.mailbox.withdraw(request)
+        if was_accepted is not None:
+            if was_accepted and has_expired:
+                self._expired(request)
+            elif was_accepted:
+                self.box().losses.withdrawn += 1
             return
         ctx = self.ctx
         if ctx is not None and ctx.item is request and self._rolls_back():
@@ -348,10 +353,14 @@ class Cell(Life):
             return False
         if item.deadline > trio.current_time():
             return False
-        self.box().losses.dead += 1
         item.settle(None, item.is_late())
-        self.system.dead_letter(item.message, self.ref, "expired")
+        self._expired(item)
         return True
+
+    def _expired(self, request: Request) -> None:
+        """The asker's time was over before anybody had begun with its request."""
+        self.box().losses.dead += 1
+        self.system.dead_letter(request.message, self.ref, "expired")
 
     def _refuse(self, item: Any, message: Any) -> None:
         """No handler any more: the factory made an actor of another class after a restart."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from actors._core._actor import handler
 from actors._core._errors import TurnOverError
+from actors._core._reply import Request
 
 # msgspec looks at the types of fields when it encodes; a turn never is encoded.
 if TYPE_CHECKING:
@@ -83,6 +85,16 @@ class ActorContext(Turn, eq=False):
     def incarnation(self) -> int:
         """1 for the first incarnation, and one more after each restart."""
         return self._check().incarnation
+
+    @property
+    def deadline(self) -> float:
+        """When whoever asked will give up, in seconds of trio's clock; ``inf`` if nobody will.
+
+        It is what the ask's ``timeout`` and the asker's cancel scopes say now. ``-inf``: nobody
+        waits for the reply any more.
+        """
+        self._check()
+        return self.item.expires_at if isinstance(self.item, Request) else inf
 
     def spawn(
         self,

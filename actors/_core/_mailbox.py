@@ -200,23 +200,26 @@ class Mailbox:
         assert self.senders is not None
         self.senders.remove(waiting)
 
-    def withdraw(self, envelope: Envelope) -> bool:
-        """Take *envelope* back if nobody has begun with it. False: it isn't here any more.
+    def withdraw(self, envelope: Envelope) -> bool | None:
+        """Take *envelope* back if nobody has begun with it.
 
         Looked for by identity: messages of all kinds stand around it, and what their ``==``
         does is their own affair.
+
+        Returns:
+            Whether it had been accepted; the caller has to account for it then. None: it isn't
+            here any more.
         """
         for waiting in self.senders or ():
             if waiting.item is envelope:
                 self.forget(waiting)
-                return True
+                return False
         for index, item in enumerate(self.queue):
             if item is envelope:
                 del self.unfolded()[index]
-                self.losses.withdrawn += 1
                 self._admit()
                 return True
-        return False
+        return None
 
     def lose_oldest(self) -> Any:
         """Remove the oldest item, which will not be handled."""

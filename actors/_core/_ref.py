@@ -18,7 +18,7 @@ from trio.lowlevel import (
 from actors._core._errors import ActorStoppedError
 from actors._core._phases import RUNNING
 from actors._core._reply import Request
-from actors._core._waits import waiter
+from actors._core._waits import waiter, waiting_for_end, waiting_for_start
 
 if TYPE_CHECKING:
     from actors._core._cell import Cell
@@ -92,7 +92,8 @@ class ActorRef(Generic[MessageT_contra]):
             ActorStoppedError: if the actor has stopped, or stops while we wait.
             MailboxFullError: if there is no room and the policy is to reject.
             UnhandledMessageError: if the actor has no handler for it.
-            DeadlockError: if there is no room, and the actor waits for us.
+            DeadlockError: if there is no room, and the actor waits for us. It hands *message*
+                back.
         """
         await checkpoint_if_cancelled()
         if not self._cell.post(message, message, may_wait=True):
@@ -101,7 +102,7 @@ class ActorRef(Generic[MessageT_contra]):
     async def _tell_later(self, message: MessageT_contra) -> None:
         cell, task = self._cell, current_task()
         mailbox = cell.box()
-        sender = waiter(task, cell)
+        sender = waiter(task, cell, message)
         waiting = mailbox.wait_for_room(message, task)
         if sender is not None:
             sender.waits_for(cell)
@@ -140,7 +141,7 @@ class ActorRef(Generic[MessageT_contra]):
         await checkpoint_if_cancelled()
         cell, task = self._cell, current_task()
         request = Request(message, cell, task)
-        asker = waiter(task, cell)
+        asker = waiter(task, cell, message)
         if timeout is not None:
             if not timeout >= 0:
                 raise ValueError(f"timeout must be a number of seconds, not {timeout!r}")
@@ -181,12 +182,15 @@ class ActorRef(Generic[MessageT_contra]):
 
         Raises:
             ActorStoppedError: if it ended before; the ``__cause__`` is why.
+            DeadlockError: if the start waits, by an ask for instance, for the actor we are in.
         """
-        await self._cell.wait_started()
+        with waiting_for_start(self._cell):
+            await self._cell.wait_started()
 
     async def wait_stopped(self) -> ExitReason:
         """Wait until nothing of the actor is left, and return why it ended."""
-        return await self._cell.wait_stopped()
+        with waiting_for_end(self._cell):
+            return await self._cell.wait_stopped()
 
     @enable_ki_protection
     def watch(self, watcher: ActorRef[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -9,6 +10,7 @@ from trio.lowlevel import Abort, reschedule
 
 from actors._core._errors import AskTimeoutError
 from actors._core._mailbox import Envelope
+from actors._core._scopes import deadline_of
 
 if TYPE_CHECKING:
     from trio.lowlevel import Task
@@ -57,9 +59,16 @@ class Request(Envelope):
         self.deadline = trio.current_time() + seconds
         self.timer = self.target.system.timers.at(self.deadline, self._expire)
 
+    @property
+    def expires_at(self) -> float:
+        """When whoever asked will give up, in trio's time: its timeout, or its own scopes'."""
+        if self.is_settled:
+            return -inf
+        return min(deadline_of(self.task), inf if self.timer is None else self.deadline)
+
     def _expire(self) -> None:
         if self.settle(None, self.is_late()):
-            self.target.withdraw(self)
+            self.target.withdraw(self, has_expired=True)
 
     def is_late(self) -> AskTimeoutError:
         """Return the error that says so."""

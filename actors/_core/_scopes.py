@@ -8,8 +8,8 @@
 # away; it costs every worker a second task, and a run's first worker is the caller's own task,
 # which can't be thrown away.)
 #
-# trio has no public way to look at a task's scope stack. The two private attributes and the
-# one private method that this needs are used in this file only, and tests pin their behaviour.
+# trio has no public way to look at another task's scope stack. The private names that this needs
+# are used in this file only, and tests pin their behaviour.
 """Noticing, and mending, a turn that left a scope or nursery open."""
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 # Returns a token for the innermost scope that is open in a task, to compare with `is`. It is called
 # for each turn, so it is no function of ours.
 innermost: Callable[[Task], Any] = attrgetter("_cancel_status")
+
+
+def deadline_of(task: Task) -> float:
+    """Return the earliest deadline of all scopes that *task* is in; -inf if it is cancelled."""
+    deadline: float = innermost(task).effective_deadline()
+    return deadline
 
 
 async def unwind(task: Task, token: Any) -> list[BaseException]:

@@ -442,8 +442,9 @@ class MailboxMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def withdraw(self, data: st.DataObject) -> None:
         envelope = data.draw(st.sampled_from(self.queue))
-        assert self.mailbox.withdraw(envelope)
-        assert not self.mailbox.withdraw(envelope)
+        assert self.mailbox.withdraw(envelope) is True
+        self.mailbox.losses.withdrawn += 1
+        assert self.mailbox.withdraw(envelope) is None
         self.queue.remove(envelope)
         self.withdrawn += 1
         self.admit()
@@ -455,7 +456,7 @@ class MailboxMachine(RuleBasedStateMachine):
         if how == "forget":
             self.mailbox.forget(self.waitings[id(envelope)])
         else:
-            assert self.mailbox.withdraw(envelope)
+            assert self.mailbox.withdraw(envelope) is False
         self.senders.remove(envelope)
 
     @invariant()

@@ -1,0 +1,283 @@
+"""Circles of actors that wait for each other: told at once, with nothing lost (G5)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from actors import (
+    Actor,
+    ActorContext,
+    ActorRef,
+    ActorStoppedError,
+    Backoff,
+    DeadlockError,
+    MailboxPolicy,
+    Restart,
+    Supervision,
+    handler,
+    open_system,
+)
+from actors.testing import leaks, seeded_random, seeds
+from tests.core.kit import Do, Doer, letters
+
+TEMPORARY = Restart.TEMPORARY
+Act = Callable[[ActorContext], Awaitable[Any]]
+
+
+@attrs.define
+class Sender:
+    """Sends some messages to another actor in one turn, and keeps what it can't send."""
+
+    target: ActorRef[Any]
+    messages: list[int]
+    undelivered: list[Any] = attrs.field(factory=list)
+    deadlocks: int = 0
+
+    async def send(self, ctx: ActorContext) -> None:
+        await trio.sleep(1)
+        for message in self.messages:
+            try:
+                await self.target.tell(message)
+            except DeadlockError as error:
+                self.undelivered.append(error.undelivered)
+                self.deadlocks += 1
+
+    async def send_again(self) -> None:
+        for message in self.undelivered:
+            await self.target.tell(message)
+
+
+async def test_two_full_mailboxes_that_wait_for_each_other_lose_nothing(
+    autojump_clock: Any,
+) -> None:
+    """Each sends more than the other has room for, and can't take anything while it does."""
+    async with open_system() as system:
+        a, b = (system.spawn(Doer, mailbox=MailboxPolicy(2)) for _ in range(2))
+        senders = [Sender(b, list(range(5))), Sender(a, list(range(5)))]
+        with trio.fail_after(60):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(a.ask, Do(senders[0].send))
+                nursery.start_soon(b.ask, Do(senders[1].send))
+            assert sum(sender.deadlocks for sender in senders) >= 1
+            for sender in senders:
+                await sender.send_again()
+        for ref in (a, b):
+            assert sorted((await ref.ask(0))[:-1]) == list(range(5))
+            assert system.counters(ref).is_balanced
+        assert letters(system) == []
+
+
+async def test_an_ask_that_closes_a_circle_hands_its_message_back(autojump_clock: Any) -> None:
+    async with open_system() as system:
+        ref = system.spawn(Doer, restart=TEMPORARY)
+        question = Do(nothing)
+
+        async def ask_itself(ctx: ActorContext) -> None:
+            await ctx.ref.ask(question)
+
+        with pytest.raises(DeadlockError) as caught:
+            await ref.ask(Do(ask_itself))
+        assert caught.value.undelivered is question
+
+
+async def nothing(ctx: ActorContext) -> None:
+    pass
+
+
+async def test_a_circle_of_a_full_mailbox_and_an_ask_is_told(autojump_clock: Any) -> None:
+    """Of different kinds of waits, in both orders."""
+
+    def fill(target: ActorRef[Any]) -> Do:
+        async def act(ctx: ActorContext) -> None:
+            await trio.sleep(1)
+            for _ in range(3):
+                await target.tell(1)
+
+        return Do(act)
+
+    def ask(target: ActorRef[Any], after: float) -> Do:
+        async def act(ctx: ActorContext) -> None:
+            await trio.sleep(after)
+            await target.ask(1)
+
+        return Do(act)
+
+    for after in (0.5, 1.5):
+        async with open_system() as system, trio.open_nursery() as nursery:
+            a, b = (system.spawn(Doer, mailbox=MailboxPolicy(1), restart=TEMPORARY) for _ in "ab")
+            told: list[str] = []
+            nursery.start_soon(outcome_of, a, fill(b), told)
+            nursery.start_soon(outcome_of, b, ask(a, after), told)
+        assert sorted(told) == ["ActorStoppedError", "DeadlockError"] or told == ["DeadlockError"]
+
+
+async def outcome_of(ref: ActorRef[Any], message: Do, told: list[str]) -> None:
+    try:
+        await ref.ask(message)
+    except (DeadlockError, ActorStoppedError) as error:
+        told.append(type(error).__name__)
+
+
+# ---------------------------------------------------------------------- starts and ends
+
+
+class Asks(Actor):
+    """Asks its parent in its start hook, or in its stop hook."""
+
+    def __init__(self, parent: ActorRef[Any], when: str, told: list[DeadlockError]) -> None:
+        self.parent, self.when, self.told = parent, when, told
+
+    async def on_start(self, ctx: ActorContext) -> None:
+        if self.when == "start":
+            await self.ask()
+
+    async def on_stop(self, ctx: ActorContext) -> None:
+        if self.when == "stop":
+            await self.ask()
+
+    async def ask(self) -> None:
+        try:
+            await self.parent.ask(1)
+        except DeadlockError as error:
+            self.told.append(error)
+
+    @handler
+    async def on(self, message: str, ctx: ActorContext) -> None:
+        await trio.sleep(10)
+
+
+async def test_a_parent_that_waits_for_a_start_that_asks_it_is_no_hang(
+    autojump_clock: Any,
+) -> None:
+    told: list[DeadlockError] = []
+
+    async def raise_child(ctx: ActorContext) -> None:
+        await ctx.spawn(Asks, ctx.ref, "start", told, name="child").wait_started()
+
+    async with open_system() as system:
+        with trio.fail_after(5):
+            await system.spawn(Doer, name="parent").ask(Do(raise_child))
+    assert [error.path for error in told] == [
+        ("system/parent/child", "system/parent", "system/parent/child")
+    ]
+
+
+async def test_who_comes_to_wait_for_a_start_that_waits_for_it_is_told(
+    autojump_clock: Any,
+) -> None:
+    told: list[DeadlockError] = []
+
+    async def raise_child(ctx: ActorContext) -> str:
+        child = ctx.spawn(Asks, ctx.ref, "start", told)
+        await trio.sleep(1)  # by now it has asked us
+        try:
+            await child.wait_started()
+        except DeadlockError:
+            return "told"
+        return "started"
+
+    async with open_system() as system:
+        with trio.fail_after(5):
+            assert await system.spawn(Doer).ask(Do(raise_child)) == "told"
+    assert told == []
+
+
+async def test_who_is_waited_for_to_end_cannot_ask_back(autojump_clock: Any) -> None:
+    told: list[DeadlockError] = []
+
+    async def stop_child(ctx: ActorContext) -> None:
+        child = ctx.spawn(Asks, ctx.ref, "stop", told)
+        await child.wait_started()
+        child.stop()
+        await child.wait_stopped()
+
+    async with open_system() as system:
+        with trio.fail_after(4):  # less than the budget for its stop
+            await system.spawn(Doer).ask(Do(stop_child))
+    assert len(told) == 1
+
+
+async def test_an_end_that_was_asked_for_is_waited_for_in_any_circle(autojump_clock: Any) -> None:
+    """It comes at the end of the budget at the latest, so nobody would wait for ever."""
+
+    async def ask_then_end(ctx: ActorContext) -> float:
+        start = trio.current_time()
+        child = ctx.spawn(Doer, shutdown=3)
+
+        async def ask_parent(child_ctx: ActorContext) -> None:
+            await ctx.ref.ask(1)
+
+        child.tell_nowait(Do(ask_parent))
+        await trio.sleep(1)
+        child.stop()
+        await child.wait_stopped()
+        return trio.current_time() - start
+
+    async with open_system() as system:
+        assert await system.spawn(Doer).ask(Do(ask_then_end)) == 4
+
+
+async def test_waits_that_are_over_leave_no_trace(autojump_clock: Any) -> None:
+    async def wait_in_vain(ctx: ActorContext) -> None:
+        for child in (ctx.spawn(Asks, ctx.ref, "never", []), ctx.ref):
+            for wait in (child.wait_started, child.wait_stopped):
+                with trio.move_on_after(1), contextlib.suppress(DeadlockError):
+                    await wait()
+
+    async with open_system() as system:
+        ref = system.spawn(Doer)
+        await ref.ask(Do(wait_in_vain))
+        assert ref._cell.family().waits_for == []
+
+
+# ---------------------------------------------------------------------- in any order
+
+
+@attrs.define
+class Tangle:
+    """Actors with little room that tell and ask each other at random, within turns."""
+
+    refs: list[ActorRef[Any]]
+    sent: int = 0
+    unsent: list[int] = attrs.field(factory=list)
+
+    def act(self, depth: int) -> Do:
+        async def run(ctx: ActorContext) -> None:
+            for _ in range(seeded_random().randrange(1, 4)):
+                await trio.sleep(seeded_random().choice([0, 0, 1]))
+                try:
+                    await self.send(seeded_random().choice(self.refs), depth)
+                except DeadlockError as error:
+                    if isinstance(error.undelivered, int):
+                        self.unsent.append(error.undelivered)
+
+        return Do(run)
+
+    async def send(self, ref: ActorRef[Any], depth: int) -> None:
+        if seeded_random().random() < 0.5:
+            self.sent += 1
+            await ref.tell(self.sent)
+        elif depth:
+            await ref.ask(self.act(depth - 1))
+
+
+@seeds(150)
+async def test_whoever_waits_for_whom_nobody_waits_for_ever_and_nothing_is_lost() -> None:
+    soon = Supervision(max_restarts=1000, backoff=Backoff(base=0))
+    async with leaks(), open_system(supervision=soon) as system:
+        refs = [system.spawn(Doer, mailbox=MailboxPolicy(1)) for _ in range(4)]
+        tangle = Tangle(refs)
+        with trio.fail_after(1000):
+            async with trio.open_nursery() as nursery:
+                for ref in refs:
+                    nursery.start_soon(ref.ask, tangle.act(2))
+            kept = [item for ref in refs for item in (await ref.ask(0))[:-1]]
+        assert sorted(kept + tangle.unsent) == list(range(1, tangle.sent + 1))
+        for ref in refs:
+            assert system.counters(ref).is_balanced
