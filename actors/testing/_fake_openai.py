@@ -16,7 +16,8 @@ from typing import Any, Final
 import attrs
 import trio
 
-from actors.testing._fake_replies import Close, Pause, Reply, Send, Stall, Step, says
+from actors.testing._fake_replies import Close, Pause, Reply, Send, Stall, Step, fails, says
+from actors.testing._strict import problems
 
 _REASONS: Final = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 429: "Too Many Requests"}
 
@@ -37,6 +38,7 @@ class FakeOpenAI:
     port: int
     script: list[Reply]
     default: Reply
+    strict: bool = True
     requests: list[FakeRequest] = attrs.field(factory=list)
     """Every request, in order."""
     disconnects: int = 0
@@ -105,9 +107,15 @@ class FakeOpenAI:
         while (request := await _receive_request(stream, buffer)) is not None:
             self.requests.append(request)
             self._notify()
-            reply = self.script.pop(0) if self.script else self.default
-            if not await self._answer(stream, reply(request.body)):
+            if not await self._answer(stream, self._reply(request)(request.body)):
                 return
+
+    def _reply(self, request: FakeRequest) -> Reply:
+        """Decide what to answer with; a request that is refused uses up nothing of the script."""
+        wrong = problems(request.body) if self.strict and request.body else []
+        if wrong:
+            return fails(400, {"error": {"message": "; ".join(wrong), "code": "bad_request"}})
+        return self.script.pop(0) if self.script else self.default
 
     async def _answer(self, stream: trio.SocketStream, steps: Sequence[Step]) -> bool:
         """Do what the script says; give whether the connection is good for another request."""
@@ -154,7 +162,7 @@ class FakeOpenAI:
 
 @asynccontextmanager
 async def open_fake_openai(
-    script: Iterable[Reply] = (), *, default: Reply | None = None
+    script: Iterable[Reply] = (), *, default: Reply | None = None, strict: bool = True
 ) -> AsyncIterator[FakeOpenAI]:
     """Run a fake endpoint on a free port of the loopback interface.
 
@@ -162,11 +170,13 @@ async def open_fake_openai(
         script: what the first requests are answered with, in order; see ``actors.testing`` for
             the replies, from ``says("hello")`` to every way in which endpoints fail.
         default: what further requests are answered with; by itself ``says("ok")``.
+        strict: refuse, with HTTP 400 and what is wrong, a request in which calls and results
+            don't pair, or that breaks another rule which endpoints insist on.
     """
     async with trio.open_nursery() as nursery:
         listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
         port = listeners[0].socket.getsockname()[1]
-        server = FakeOpenAI(port, list(script), default or says("ok"))
+        server = FakeOpenAI(port, list(script), default or says("ok"), strict)
         await nursery.start(trio.serve_listeners, server._serve, listeners)  # noqa: SLF001 - ours
         try:
             yield server

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from actors.agents._openai._messages import MessageStyle, wire_name
+from actors.agents._openai._messages import MessageStyle, messages_to_wire, wire_name
 from actors.agents._openai._request import build_request, call_ids, named_schema
 from actors.agents._openai._strict_schema import strict_schema
 from protocols._content import Content
@@ -26,8 +26,8 @@ def built(*messages: Message, stream: bool = False, **options: Any) -> dict[str,
 
 
 def wire(*messages: Message, **style: Any) -> list[dict[str, Any]]:
-    body = build_request(messages, {}, model="m", stream=False, style=MessageStyle(**style))
-    return list(body["messages"])
+    """Write messages as they are, before anything about calls and results is put right."""
+    return messages_to_wire(messages, MessageStyle(**style))
 
 
 def test_a_plain_question_is_a_plain_request() -> None:

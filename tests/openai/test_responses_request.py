@@ -8,6 +8,7 @@ from typing import Any
 import pydantic
 import pytest
 
+from actors.agents._openai._responses_input import messages_to_items
 from actors.agents._openai._responses_request import build_responses_request, continued_response
 from protocols._content import Content
 from protocols._errors import ChatClientInvalidRequestException
@@ -20,8 +21,8 @@ def body(messages: Any = "hi", *, stream: bool = False, **options: Any) -> dict[
 
 
 def items(*messages: Message, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = body(list(messages), **options)["input"]
-    return found
+    """Write messages as they are, before anything about calls and results is put right."""
+    return messages_to_items(messages, is_kept="conversation_id" in options)
 
 
 def call(call_id: str = "c1", arguments: Any = "{}", **fields: Any) -> Content:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.agents._openai._messages import MessageStyle, messages_to_wire
+from actors.agents._openai._pairing import paired
 from actors.agents._openai._strict_schema import closed_schema, strict_schema
 from protocols._errors import ChatClientInvalidRequestException
 from protocols._frozen import plain
@@ -67,7 +68,7 @@ def build_request(
     chosen = given.get("model") or model
     if not chosen:
         raise ValueError("no model: give one to the client or in the options of the call")
-    wire = messages_to_wire(messages, style or MessageStyle())
+    wire = messages_to_wire(paired(messages), style or MessageStyle())
     wire = _with_instructions(wire, given.get("instructions"), instruction_role)
     if not wire:
         raise ChatClientInvalidRequestException(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from actors.agents._openai._pairing import paired
 from actors.agents._openai._request import json_value, listed, named_schema, tool_spec
 from actors.agents._openai._responses_input import messages_to_items
 from actors.agents._openai._strict_schema import closed_schema
@@ -75,7 +76,9 @@ def build_responses_request(
         raise ValueError("no model: give one to the client or in the options of the call")
     _check_ranges(given)
     conversation = _conversation(given.get("conversation_id"))
-    items = messages_to_items(messages, is_kept=bool(conversation))
+    # With a conversation of the service's, a result stands behind a call that it has.
+    whole = messages if conversation else paired(messages)
+    items = messages_to_items(whole, is_kept=bool(conversation))
     if not items:
         raise ChatClientInvalidRequestException(
             "there is nothing to send: the messages hold nothing that a model reads"
