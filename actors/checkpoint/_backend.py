@@ -66,30 +66,33 @@ class Backend(Protocol):
         """Return the runs, in the order in which they were opened last."""
         ...
 
-    def heads(self, number: int) -> list[Head]:
+    def heads(self, run: Opened) -> list[Head]:
         """Return the heads of all commits of a run, oldest first."""
         ...
 
-    def rows(self, number: int, sequence: int | None) -> list[Row]:
+    def rows(self, run: Opened, sequence: int | None) -> list[Row]:
         """Return the commits from the whole one on that *sequence* builds upon; without parts.
 
         None stands for the last one. Empty if there is no such commit.
         """
         ...
 
-    def parts(self, number: int, numbers: Collection[int]) -> dict[int, bytes]:
+    def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
         """Return those of these parts that are there."""
         ...
 
-    def erase(self, number: int, sequences: Collection[int], parts: Collection[int]) -> None:
-        """Forget commits and parts of a run."""
+    def change(
+        self,
+        run: Opened,
+        *,
+        rewritten: Sequence[Row],
+        commits: Collection[int],
+        parts: Collection[int],
+    ) -> None:
+        """Rewrite commits of a run that are there, and forget others and parts, in one step."""
         ...
 
-    def rewrite(self, number: int, rows: Sequence[Row]) -> None:
-        """Put commits in the place of those with the same sequence, if these are there."""
-        ...
-
-    def part_numbers(self, number: int) -> list[int]:
+    def part_numbers(self, run: Opened) -> list[int]:
         """Return the numbers of all parts of a run."""
         ...
 

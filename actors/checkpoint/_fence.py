@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocols._checkpoint_errors import CheckpointError, StaleWriterError, StorageError
+from protocols._checkpoint_errors import (
+    CheckpointError,
+    CheckpointIdError,
+    StaleWriterError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from actors.checkpoint._backend import Write
@@ -33,3 +38,10 @@ def refusal(write: Write, incarnation: int | None, last: int) -> CheckpointError
             "one in between was lost. Open the run again, and append a commit that is whole"
         )
     return None
+
+
+def taken(run_id: str) -> CheckpointIdError:
+    """Return the error of a run that was to be new."""
+    return CheckpointIdError(
+        f"there is a run {run_id!r} already; give the new one an id of its own"
+    )

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, final
 
 import attrs
 
-from actors.checkpoint._fence import refusal
+from actors.checkpoint._fence import refusal, taken
 from actors.checkpoint._lane import InlineLane
 from actors.checkpoint._rows import Head, Opened, Row
 from actors.checkpoint._storage import LogStore
 from actors.checkpoint._types import RunInfo
-from protocols._checkpoint_errors import CheckpointIdError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -94,42 +93,48 @@ class MemoryBackend:
             if workflow_name is None or run.info.workflow_name == workflow_name
         ]
 
-    def heads(self, number: int) -> list[Head]:
+    def heads(self, run: Opened) -> list[Head]:
         """Return the heads of all commits of a run."""
-        return [row.head for row in self._numbers[number].rows.values()]
+        return [row.head for row in self._of(run).rows.values()]
 
-    def rows(self, number: int, sequence: int | None) -> list[Row]:
+    def rows(self, run: Opened, sequence: int | None) -> list[Row]:
         """Return the commits from the whole one on that *sequence* builds upon."""
-        run = self._numbers[number]
-        last = run.rows.get(run.info.sequence if sequence is None else sequence)
+        rows = self._of(run).rows
+        last = rows.get(max(rows, default=0) if sequence is None else sequence)
         if last is None:
             return []
         places = range(last.head.base, last.head.sequence + 1)
-        return [run.rows[place] for place in places if place in run.rows]
+        return [rows[place] for place in places if place in rows]
 
-    def parts(self, number: int, numbers: Collection[int]) -> dict[int, bytes]:
+    def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
         """Return those of these parts that are there."""
-        parts = self._numbers[number].parts
+        parts = self._of(run).parts
         return {one: parts[one] for one in numbers if one in parts}
 
-    def erase(self, number: int, sequences: Collection[int], parts: Collection[int]) -> None:
-        """Forget commits and parts of a run."""
-        run = self._numbers[number]
-        for sequence in sequences:
-            run.rows.pop(sequence, None)
+    def change(
+        self,
+        run: Opened,
+        *,
+        rewritten: Sequence[Row],
+        commits: Collection[int],
+        parts: Collection[int],
+    ) -> None:
+        """Rewrite commits of a run, and forget others and parts."""
+        kept = self._of(run)
+        for row in rewritten:
+            if row.head.sequence in kept.rows:
+                kept.rows[row.head.sequence] = row
+        for sequence in commits:
+            kept.rows.pop(sequence, None)
         for part in parts:
-            run.parts.pop(part, None)
+            kept.parts.pop(part, None)
 
-    def rewrite(self, number: int, rows: Sequence[Row]) -> None:
-        """Put commits in the place of those with the same sequence."""
-        run = self._numbers[number]
-        for row in rows:
-            if row.head.sequence in run.rows:
-                run.rows[row.head.sequence] = row
+    def _of(self, run: Opened) -> _Run:
+        return self._numbers.get(run.number) or _Run(run.number, run.info)
 
-    def part_numbers(self, number: int) -> list[int]:
+    def part_numbers(self, run: Opened) -> list[int]:
         """Return the numbers of all parts of a run."""
-        return list(self._numbers[number].parts)
+        return list(self._of(run).parts)
 
     def remove(self, run_id: str) -> bool:
         """Forget a run."""
@@ -141,13 +146,6 @@ class MemoryBackend:
 
     def close(self) -> None:
         """Keep everything: the storage may be opened again."""
-
-
-def taken(run_id: str) -> CheckpointIdError:
-    """Return the error of a run that was to be new."""
-    return CheckpointIdError(
-        f"there is a run {run_id!r} already; give the new one an id of its own"
-    )
 
 
 class InMemoryCheckpointStorage(LogStore):

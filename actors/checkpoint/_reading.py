@@ -71,7 +71,7 @@ def read_run(backend: Backend, run: Opened, sequence: int | None = None) -> Stor
         CorruptCheckpointError: something that belongs to it is missing or changed.
     """
     run_id = run.info.run_id
-    rows = backend.rows(run.number, sequence)
+    rows = backend.rows(run, sequence)
     if not rows:
         place = "" if sequence is None else f" {sequence}"
         raise CheckpointNotFoundError(
@@ -99,7 +99,7 @@ def read_parts(backend: Backend, run: Opened, bodies: Iterable[bytes]) -> dict[i
         while wanted:
             seen |= wanted
             missing = {number for number, _ in wanted} - found.keys()
-            found |= backend.parts(run.number, missing)
+            found |= backend.parts(run, missing)
             wanted = {
                 ref for number, depth in wanted for ref in refs_in(decode(found[number]), depth)
             } - seen

@@ -125,7 +125,7 @@ class LogStore:
             return [
                 info_of(run.info, head)
                 for run in runs
-                for head in backend.heads(run.number)
+                for head in backend.heads(run)
                 if head.checkpoint is not None
             ]
 
