@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         Graph as Graph,
         GraphConnectivityError as GraphConnectivityError,
         InputTypeError as InputTypeError,
+        MapEdgeGroup as MapEdgeGroup,
         Replay as Replay,
         RequestInfoMixin as RequestInfoMixin,
         RunContext as RunContext,
@@ -155,6 +156,7 @@ if TYPE_CHECKING:
         gather as gather,
         get_run_context as get_run_context,
         handler as handler,
+        quorum as quorum,
         resolve_agent_id as resolve_agent_id,
         response_handler as response_handler,
         step as step,
@@ -307,6 +309,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             RunInfo RunLog Stored
         """,
         "actors.workflows": """
+            MapEdgeGroup
+            quorum
             FunctionalWorkflow Replay RunContext StepWrapper WorkflowRunContext gather get_run_context step workflow
             SyncWorkflowContext
             resolve_agent_id

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         EdgeGroup as EdgeGroup,
         FanInEdgeGroup as FanInEdgeGroup,
         FanOutEdgeGroup as FanOutEdgeGroup,
+        MapEdgeGroup as MapEdgeGroup,
         SingleEdgeGroup as SingleEdgeGroup,
     )
     from actors.workflows._executor import (
@@ -57,6 +58,12 @@ if TYPE_CHECKING:
     )
     from actors.workflows._input import (
         InputTypeError as InputTypeError,
+    )
+    from actors.workflows._joins import (
+        quorum as quorum,
+    )
+    from actors.workflows._kwargs import (
+        WorkflowInvocationKwargs as WorkflowInvocationKwargs,
     )
     from actors.workflows._result import (
         Replay as Replay,
@@ -99,6 +106,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "actors.workflows._joins": """
+            quorum
+        """,
         "actors.workflows._sync_context": """
             SyncWorkflowContext
         """,
@@ -114,6 +124,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             WorkflowContext
         """,
         "actors.workflows._edges": """
+            MapEdgeGroup
             Edge EdgeGroup FanInEdgeGroup FanOutEdgeGroup INTERNAL_SOURCE_ID
             SingleEdgeGroup
         """,
@@ -169,6 +180,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.workflows._workflow": """
             Workflow
+        """,
+        "actors.workflows._kwargs": """
+            WorkflowInvocationKwargs
         """,
     },
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from actors.workflows._edges import (
@@ -12,6 +13,7 @@ from actors.workflows._edges import (
     EdgeGroup,
     FanInEdgeGroup,
     FanOutEdgeGroup,
+    MapEdgeGroup,
     Selector,
     SingleEdgeGroup,
 )
@@ -38,9 +40,8 @@ from actors.workflows._validate import find_problems, report_suspicions
 from actors.workflows._validation_errors import raise_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from actors._core._supervision import Supervision
+    from actors.workflows._joins import JoinPolicy
     from actors.workflows._workflow import Workflow
 
 
@@ -162,17 +163,58 @@ class WorkflowBuilder:
         source_id = self._roster.add(source)
         return self._with(FanOutEdgeGroup(source_id, self._add_all(targets), selection_func))
 
-    def add_fan_in_edges(self, sources: Sequence[Participant], target: Participant) -> Self:
-        """Join *sources*: the target gets one list, when each of them has sent a message.
+    def add_fan_in_edges(
+        self,
+        sources: Sequence[Participant],
+        target: Participant,
+        join: JoinPolicy = "all",
+    ) -> Self:
+        """Join *sources*: the target gets one list, when they have sent a message each.
 
-        The list is in the order of *sources*, with one item of each. What a source sends on
-        top of that waits for the next firing.
+        The list is in the order of *sources*, with one item of each that took part. What a
+        source sends on top of that waits for the next firing.
+
+        Args:
+            sources: the senders.
+            target: the receiver.
+            join: ``all`` waits for every source; ``any`` for the first, ``quorum(n)`` for the
+                first n, and what the others send to the same firing is set aside;
+                ``all_reachable`` for each that work in progress may still lead to.
 
         Raises:
-            ValueError: there are fewer than two sources.
+            ValueError: there are fewer than two sources, or *join* is no policy for them.
         """
         source_ids = self._add_all(sources)
-        return self._with(FanInEdgeGroup(source_ids, self._roster.add(target)))
+        return self._with(FanInEdgeGroup(source_ids, self._roster.add(target), join))
+
+    def add_map_edges(
+        self,
+        source: Participant,
+        worker: Participant | Sequence[Participant],
+        target: Participant,
+    ) -> Self:
+        """Let each list that *source* sends be handled item by item, and gathered again.
+
+        Each item goes to the worker in a turn of its own; the target gets one list of what the
+        worker sent for them, in the order of the items, when all are done. An item for which
+        it sends nothing adds nothing to the list, one for which it sends several messages adds
+        all of them; an empty list leads to an empty list. All that an item leads to is kept
+        apart from the other items: joins behind a worker join what belongs to one item, and a
+        map behind it has lists of its own.
+
+        Args:
+            source: sends lists or tuples; those with an item that the worker can't take are
+                left to its other edges.
+            worker: gets the items. Where handling one takes several executors, the first and
+                the last of them, connected by other edges: the last one's messages count.
+            target: gets the lists of results.
+
+        Raises:
+            ValueError: *worker* is a sequence of other than two participants.
+        """
+        first, last = _ends_of(worker)
+        ids = [self._roster.add(each) for each in (source, first, target)]
+        return self._with(MapEdgeGroup(ids[0], ids[1], ids[2], last_id=self._roster.add(last)))
 
     def add_switch_case_edge_group(
         self, source: Participant, cases: Sequence[Case | Default]
@@ -245,6 +287,19 @@ class WorkflowBuilder:
                     f"{option} lists {each!r}; list the executors or agents themselves"
                 )
         return [self._roster.id_of(each) or name_or_id(each) for each in given]
+
+
+def _ends_of(
+    worker: Participant | Sequence[Participant],
+) -> tuple[Participant, Participant]:
+    if not isinstance(worker, Sequence):
+        return worker, worker
+    if len(worker) != 2:  # noqa: PLR2004 (where it begins and where it ends)
+        raise ValueError(
+            f"the worker of a map is one participant, or the first and the last of several, not "
+            f"{len(worker)}; connect those between them with other edges"
+        )
+    return worker[0], worker[1]
 
 
 def _one_of_two_names(output_from: OutputFrom, output_executors: OutputFrom) -> OutputFrom:

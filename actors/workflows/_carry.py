@@ -10,6 +10,7 @@ from actors.workflows._deliveries import Request
 from actors.workflows._durable._restored import Restored
 from actors.workflows._executor import Executor
 from actors.workflows._kwargs import RunKwargs
+from actors.workflows._maps import Batch, Scope
 
 if TYPE_CHECKING:
     from actors.workflows._conductor import Conductor
@@ -27,6 +28,9 @@ class Carry:
         shared: what ``set_state`` committed.
         states: the frozen states of executors.
         joins: what waits at joins, by index and source.
+        late: what is yet to come too late for joins, by index and source.
+        inner: both, at joins about single items of maps, by scope and index.
+        batches: lists that maps have taken apart and not put together yet, by number.
         requests: open requests, by id.
         executors: the executor objects of this run, where a factory made them.
         kwargs: what the caller gave for agents; no checkpoint and no event gets to see it.
@@ -40,6 +44,11 @@ class Carry:
     shared: dict[str, Any] = attrs.field(factory=dict)
     states: dict[str, Any] = attrs.field(factory=dict)
     joins: dict[int, dict[str, tuple[Any, ...]]] = attrs.field(factory=dict)
+    late: dict[int, dict[str, int]] = attrs.field(factory=dict)
+    inner: dict[Scope, dict[int, tuple[dict[str, tuple[Any, ...]], dict[str, int]]]] = attrs.field(
+        factory=dict
+    )
+    batches: dict[int, Batch] = attrs.field(factory=dict)
     requests: dict[str, Request] = attrs.field(factory=dict)
     executors: dict[str, Executor] = attrs.field(factory=dict)
     kwargs: RunKwargs = attrs.field(factory=RunKwargs)
@@ -64,9 +73,14 @@ class Carry:
 
     def update(self, conductor: Conductor) -> None:
         """Take over what was committed in a run that ended well."""
-        joins = enumerate(conductor.outbox.joins)
+        joins = list(enumerate(conductor.outbox.joins))
         self.states.update({name: cell.state for name, cell in conductor.cells.items()})
         self.joins = {n: buffer.waiting for n, buffer in joins if not buffer.is_empty}
+        self.late = {n: buffer.late for n, buffer in joins if buffer.late}
+        self.inner = {
+            scope: {n: (buffer.waiting, buffer.late) for n, buffer in buffers.items()}
+            for scope, buffers in conductor.outbox.inner.items()
+        }
         self.rounds = conductor.schedule.number
         self.beginning = ()
         self.restored = None
@@ -81,6 +95,7 @@ class Carry:
             self,
             shared=dict(self.shared),
             states=dict(self.states),
+            batches={number: batch.copy() for number, batch in self.batches.items()},
             requests={k: r for k, r in self.requests.items() if k not in request_ids},
             executors=dict(self.executors),
             kwargs=kwargs,

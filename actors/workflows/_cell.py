@@ -120,7 +120,7 @@ class ExecutorCell:
                 return self._answer(ctx, request, message)
             found = self.find(message)
             assert found is not None, f"{self.name!r} has no handler for what it says it takes"
-            if len(delivery.sources) > 1:
+            if delivery.is_made:
                 # An attempt that changes the list a join released must not change the next's.
                 message = list(message)
             if self.is_plain:

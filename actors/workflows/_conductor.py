@@ -135,7 +135,10 @@ class Conductor:
         if restored is not None:
             restored.put_into(self, news)
         for target, source, message, request in self.carry.beginning:
-            self.outbox.deliver(target, (source,), message, news, request)
+            scope = None if request is None else request.scope
+            self.outbox.deliver(target, (source,), message, news, request, scope)
+            if scope is not None:
+                self.outbox.leave(scope)  # the question is answered
         self._pass_on(None, news)
 
     def _check_input(self) -> None:
@@ -191,7 +194,15 @@ class Conductor:
                 self._ask(rare.requests, news)
             data = [message for message, _ in ctx.sent] + ctx.outputs or None
             news.events.append(self._about("executor_completed", ctx, data))
-            effects = Effects(executor_id, ctx.sent, ctx.outputs, ctx.writes, rare)
+            effects = Effects(
+                executor_id,
+                ctx.sent,
+                ctx.outputs,
+                ctx.writes,
+                rare,
+                delivery.scope,
+                delivery.depth,
+            )
             self.schedule.committed(self, seq, effects, news)
             self._pass_on(ctx, news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
@@ -241,10 +252,9 @@ class Conductor:
         if ctx.outputs:  # who saw them live has to know that they don't count
             self.emit(self._about("attempt_discarded", ctx, None))
         ctx.cell.push_back(ctx.delivery)
-        is_error = isinstance(error, Exception)
         if self.journals and (journal := self.journals.get(ctx.delivery.seq)) is not None:
-            journal.begin_attempt(after_exception=is_error)
-        if error is None or not is_error:
+            journal.begin_attempt(after_exception=isinstance(error, Exception))
+        if not isinstance(error, Exception):
             return True
         # A run inside of the handler may fail with such an error, too: that is the handler's.
         if ctx.has_returned and isinstance(error, EdgeConditionError):
@@ -323,6 +333,9 @@ class Conductor:
     def _ask(self, requests: dict[str, Request], news: News) -> None:
         self.tell_requests(requests.values(), news)
         self.requests.update(requests)
+        for request in requests.values():
+            if request.scope is not None:
+                self.outbox.enter(request.scope)
 
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:
         """Have the world outside told of open requests."""
@@ -342,3 +355,7 @@ class Conductor:
             self.shared.update(effects.writes)
         if effects.sent:
             self.outbox.send(effects, news)
+        if not self.graph.is_simple:
+            self.outbox.touch(effects.scope)
+            if effects.scope is not None:
+                self.outbox.leave(effects.scope)

@@ -113,7 +113,7 @@ class TurnContext(WorkflowContext[Any, Any]):
         self.require_open()
         request_id = request_id or str(uuid.uuid4())
         self.more().requests[request_id] = Request(
-            request_id, self.delivery.target, request_data, response_type
+            request_id, self.delivery.target, request_data, response_type, self.delivery.scope
         )
 
     async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (as yield_output)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from actors.workflows._maps import Scope
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,13 +18,16 @@ if TYPE_CHECKING:
 class Request:
     """A question to the world outside, as it was asked."""
 
-    __slots__ = ("data", "id", "response_type", "source")
+    __slots__ = ("data", "id", "response_type", "scope", "source")
 
-    def __init__(self, id_: str, source: str, data: Any, response_type: Any) -> None:
+    def __init__(
+        self, id_: str, source: str, data: Any, response_type: Any, scope: Scope | None = None
+    ) -> None:
         self.id = id_
         self.source = source
         self.data = data
         self.response_type = response_type
+        self.scope = scope
 
 
 class Rare:
@@ -44,7 +49,9 @@ class Rare:
 class Delivery(msgspec.Struct, frozen=True):
     """A message for one executor, numbered in the order of the commits that sent them.
 
-    ``request`` is what the message answers, if it is an answer.
+    ``request`` is what the message answers, if it is an answer; ``scope`` the item of a map that
+    it is about, if it is about one; ``depth`` the length of the longest chain of messages that
+    led to it, from 1; ``is_made`` whether the engine made it, as a list of several.
     """
 
     seq: int
@@ -52,13 +59,16 @@ class Delivery(msgspec.Struct, frozen=True):
     sources: tuple[str, ...]
     message: Any
     request: Request | None = None
+    scope: Scope | None = None
+    depth: int = 1
+    is_made: bool = False
 
 
 class Effects(msgspec.Struct, frozen=True):
     """What a committed turn sent, yielded and wrote, kept until its round ends.
 
     ``rare`` has the targets of each message, where conditions had to be asked, and what the
-    turn wants done then.
+    turn wants done then; ``scope`` and ``depth`` are those of the message it handled.
     """
 
     source: str
@@ -66,6 +76,8 @@ class Effects(msgspec.Struct, frozen=True):
     outputs: list[Any]
     writes: dict[str, Any] | None
     rare: Rare | None
+    scope: Scope | None = None
+    depth: int = 1
 
 
 class News(msgspec.Struct):

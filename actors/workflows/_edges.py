@@ -12,6 +12,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
+from actors.workflows._joins import JoinPolicy, Quorum, check_policy
+from actors.workflows._maps import Map
+
 Condition: TypeAlias = Callable[[Any], bool | Awaitable[bool]]
 Selector: TypeAlias = Callable[[Any, list[str]], list[str] | Awaitable[list[str]]]
 
@@ -192,22 +195,68 @@ class FanInEdgeGroup(EdgeGroup):
     Args:
         source_ids: the senders, two or more; the list is in this order.
         target_id: the receiver.
+        join: when it fires, if not when all sources have sent an item.
         id: made of kind and ends if not given.
 
     Raises:
-        ValueError: there are fewer than two sources.
+        ValueError: there are fewer than two sources, or *join* is no policy for them.
     """
+
+    join: JoinPolicy = "all"
 
     def __init__(
         self,
         source_ids: Sequence[str],
         target_id: str,
+        join: JoinPolicy = "all",
         *,
         id: str = "",  # noqa: A002 (the name of the field)
     ) -> None:
         require_two("fan-in", "sources", source_ids)
+        check_policy(join, source_ids, target_id)
         edges = tuple(Edge(source_id, target_id) for source_id in source_ids)
-        self.__attrs_init__(edges=edges, id=id)
+        self.__attrs_init__(edges=edges, id=id, join=join)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind, id, edges and, if it isn't ``all``, the policy."""
+        if self.join == "all":
+            return super().to_dict()
+        policy = f"quorum({self.join.n})" if isinstance(self.join, Quorum) else self.join
+        return {**super().to_dict(), "join": policy}
+
+
+@attrs.frozen(eq=False, init=False)
+class MapEdgeGroup(EdgeGroup):
+    """A fan-out over a list that is known only at run time, and the way back into one list.
+
+    Args:
+        source_id: who sends lists.
+        worker_id: who gets their items, each in a turn of its own.
+        target_id: who gets the list of what came of the items, in their order.
+        last_id: whose messages are what comes of an item; the worker's own if not given.
+        id: made of kind and ends if not given.
+    """
+
+    last_id: str = ""
+
+    def __init__(
+        self,
+        source_id: str,
+        worker_id: str,
+        target_id: str,
+        *,
+        last_id: str | None = None,
+        id: str = "",  # noqa: A002 (the name of the field)
+    ) -> None:
+        last_id = last_id or worker_id
+        edges = Edge(source_id, worker_id), Edge(last_id, target_id)
+        self.__attrs_init__(edges=edges, id=id, last_id=last_id)
+
+    @property
+    def as_map(self) -> Map:
+        """What it does."""
+        out, back = self.edges
+        return Map(out.source_id, out.target_id, back.source_id, back.target_id)
 
 
 def require_two(kind: str, what: str, given: Sequence[object]) -> None:

@@ -12,9 +12,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from actors.workflows._edges import EdgeGroup, FanInEdgeGroup
+from actors.workflows._edges import EdgeGroup, FanInEdgeGroup, MapEdgeGroup
 from actors.workflows._executor import Executor
 from actors.workflows._joins import Join
+from actors.workflows._maps import Map
+from actors.workflows._reach import Reach
 from protocols._errors import WorkflowException
 
 Designation: TypeAlias = Literal["output", "intermediate"]
@@ -36,8 +38,11 @@ class Routes:
     """Where the messages of one executor may go.
 
     Args:
-        groups: the groups that start there, joins excluded, in order of declaration.
+        groups: the groups that start there, joins and maps excluded, in order of declaration.
         joins: indexes into ``graph.joins`` of the joins that it is a source of.
+        maps: indexes into ``graph.maps`` of the maps that take its lists apart.
+        results: indexes into ``graph.maps`` of the maps whose items it is the last to handle.
+        is_plain: whether it is no source of a join or map.
         static: targets that need no condition, in order of declaration.
         is_static: whether no group has a condition, so that ``static`` is the whole answer.
         targets: the targets of each group, made ready for asking.
@@ -45,9 +50,16 @@ class Routes:
 
     groups: tuple[EdgeGroup, ...]
     joins: tuple[int, ...]
+    maps: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
+    is_plain: bool = attrs.field(init=False)
     static: tuple[str, ...] = attrs.field(init=False)
     is_static: bool = attrs.field(init=False)
     targets: tuple[tuple[EdgeGroup, tuple[str, ...]], ...] = attrs.field(init=False)
+
+    @is_plain.default
+    def _is_plain(self) -> bool:
+        return not (self.joins or self.maps or self.results)
 
     @static.default
     def _static(self) -> tuple[str, ...]:
@@ -76,6 +88,9 @@ class Graph:
         intermediate_ids: whose outputs are intermediate ones; None where ``output_ids`` is.
         factories: what makes a new executor for each run, by id, where one was given.
         joins: the joins among the groups.
+        maps: the maps among the groups.
+        reaches: for each join that doesn't wait for all its sources: how to know who can send.
+        is_simple: whether nothing has to be decided when a round or turn has taken effect.
         routes: by sender; no entry for one without an outgoing edge.
         accepts: by executor, whether it takes a message, as a truth value.
         designations: what an executor's outputs count as; no entry where they are hidden.
@@ -88,6 +103,9 @@ class Graph:
     intermediate_ids: tuple[str, ...] | None = None
     factories: Mapping[str, ExecutorFactory] = _NONE
     joins: tuple[Join, ...] = attrs.field(init=False)
+    maps: tuple[Map, ...] = attrs.field(init=False)
+    reaches: Mapping[int, Reach] = attrs.field(init=False)
+    is_simple: bool = attrs.field(init=False)
     routes: Mapping[str, Routes] = attrs.field(init=False)
     accepts: Mapping[str, Callable[[object], object]] = attrs.field(init=False)
     designations: Mapping[str, Designation] = attrs.field(init=False)
@@ -95,25 +113,56 @@ class Graph:
     @joins.default
     def _joins(self) -> tuple[Join, ...]:
         return tuple(
-            Join(tuple(group.source_executor_ids), group.target_executor_ids[0])
+            Join(tuple(group.source_executor_ids), group.target_executor_ids[0], group.join)
             for group in self.edge_groups
             if isinstance(group, FanInEdgeGroup)
         )
+
+    @maps.default
+    def _maps(self) -> tuple[Map, ...]:
+        return tuple(group.as_map for group in self.edge_groups if isinstance(group, MapEdgeGroup))
+
+    @reaches.default
+    def _reaches(self) -> dict[int, Reach]:
+        groups = [group for group in self.edge_groups if isinstance(group, FanInEdgeGroup)]
+        return {
+            index: Reach(join, self._ways_without(groups[index]))
+            for index, join in enumerate(self.joins)
+            if not join.is_patient
+        }
+
+    def _ways_without(self, left_out: EdgeGroup) -> dict[str, list[str]]:
+        ways: dict[str, list[str]] = {}
+        for group in self.edge_groups:
+            if group is not left_out:
+                for edge in group.edges:
+                    ways.setdefault(edge.source_id, []).append(edge.target_id)
+        return ways
+
+    @is_simple.default
+    def _is_simple(self) -> bool:
+        return not (self.maps or self.reaches)
 
     @routes.default
     def _routes(self) -> dict[str, Routes]:
         groups: dict[str, list[EdgeGroup]] = {}
         joins: dict[str, list[int]] = {}
+        maps: dict[str, list[int]] = {}
+        results: dict[str, list[int]] = {}
         for group in self.edge_groups:
-            if not isinstance(group, FanInEdgeGroup):
+            if not isinstance(group, FanInEdgeGroup | MapEdgeGroup):
                 for source in group.source_executor_ids:
                     groups.setdefault(source, []).append(group)
         for index, join in enumerate(self.joins):
             for source in join.sources:
                 joins.setdefault(source, []).append(index)
+        for index, each in enumerate(self.maps):
+            maps.setdefault(each.source, []).append(index)
+            results.setdefault(each.last, []).append(index)
+        parts: tuple[Mapping[str, list[Any]], ...] = groups, joins, maps, results
         return {
-            source: Routes(tuple(groups.get(source, ())), tuple(joins.get(source, ())))
-            for source in (*groups, *joins)
+            source: Routes(*(tuple(part.get(source, ())) for part in parts))
+            for source in dict.fromkeys(source for part in parts for source in part)
         }
 
     @accepts.default

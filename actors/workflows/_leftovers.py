@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from actors.workflows._result import Undelivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from actors.workflows._graph import Graph
-    from actors.workflows._joins import JoinBuffer
+    from actors.workflows._graph import Graph, Routes
+    from actors.workflows._joins import Join, JoinBuffer
+
+_HAD_FIRED: Final = "had fired already"
 
 
 class Leftovers:
@@ -37,9 +39,14 @@ class Leftovers:
             return
         targets = [target for _, group in routes.targets for target in group]
         if not any(graph.accepts[target](message) for target in targets):
-            known = ", ".join(map(repr, targets)) or "the join"
+            known = ", ".join([*map(repr, targets), *_others(graph, routes)])
             reason = f"none of the targets of {source!r} ({known}) has a handler for a {kind}"
             self._found.append(Undelivered(source, message, reason))
+
+    def add_late(self, join: Join, source: str, message: Any) -> None:
+        """Note what came to a join that had fired without it. That is no cause for a warning."""
+        reason = f"the join at {join.target!r} {_HAD_FIRED}"
+        self._found.append(Undelivered(source, message, reason))
 
     def add_joins(self, joins: Iterable[JoinBuffer]) -> None:
         """Note what waits at joins that can't fire any more."""
@@ -69,4 +76,14 @@ class Leftovers:
     def warnings(self) -> Iterator[str]:
         """Say each reason once."""
         for reason in dict.fromkeys(each.reason for each in self._found):
-            yield f"undelivered: {reason}"
+            if not reason.endswith(_HAD_FIRED):
+                yield f"undelivered: {reason}"
+
+
+def _others(graph: Graph, routes: Routes) -> Iterator[str]:
+    if routes.joins:
+        yield "the join"
+    for index in routes.maps:
+        yield f"the map that gives the items of lists to {graph.maps[index].worker!r}"
+    for index in routes.results:
+        yield f"the map that gathers for {graph.maps[index].target!r} what its items lead to"

@@ -1,3 +1,10 @@
+# The outbox holds what is on its way in one graph, and decides who gets what. A round of the
+# superstep schedule, or a turn of the other, sends into it, and is then concluded: joins that
+# have got all that can still come are fired, maps whose items are done are put together, until
+# neither changes anything. Graphs without either are spared it.
+#
+# Inside of a map everything has a scope (`_maps`), and so have the buffers of joins: what one
+# item led to never meets what another one led to.
 """A run's outbox: what its turns sent and nobody has handled yet, and who gets it.
 
 Turns send into here and not into bounded mailboxes, because a commit can't wait for room. Pure
@@ -6,40 +13,88 @@ bookkeeping; what is due is handed out as `News`.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._deliveries import Delivery
 from actors.workflows._joins import JoinBuffer
 from actors.workflows._leftovers import Leftovers
-from actors.workflows._routing import accepting_joins, static_targets
+from actors.workflows._maps import Batch, Scope, scopes_of
+from actors.workflows._reach import next_to_fire
+from actors.workflows._routing import (
+    accepting_joins,
+    accepting_maps,
+    accepting_results,
+    static_targets,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
     from actors.workflows._carry import Carry
     from actors.workflows._deliveries import Effects, News, Request
     from actors.workflows._graph import Graph, Routes
 
 
 class Outbox:
-    """Messages on their way, and those that wait at joins.
+    """Messages on their way, and those that wait at joins and maps.
 
     Args:
         graph: who sends to whom.
-        carry: what an earlier run of the same state left at joins, and its numbering.
+        carry: what an earlier run of the same state left at joins and maps, and its numbering.
 
     Attributes:
         open: deliveries that no committed turn has handled, by number.
         joins: what waits at each join.
+        inner: what waits at joins about single items of maps, by scope and index.
+        batches: lists that were taken apart and aren't together again, by number.
         leftovers: what nobody takes.
     """
 
-    __slots__ = ("_carry", "_graph", "joins", "leftovers", "open")
+    __slots__ = (
+        "_carry",
+        "_fired",
+        "_graph",
+        "_has_policies",
+        "_inside",
+        "_quiet",
+        "_touched",
+        "batches",
+        "changed_batches",
+        "changed_joins",
+        "inner",
+        "joins",
+        "leftovers",
+        "open",
+    )
 
     def __init__(self, graph: Graph, carry: Carry) -> None:
         self._graph = graph
         self._carry = carry
         self.open: dict[int, Delivery] = {}
-        self.joins = [JoinBuffer(join, carry.joins.get(n)) for n, join in enumerate(graph.joins)]
+        self.joins = [
+            JoinBuffer(join, carry.joins.get(n), carry.late.get(n))
+            for n, join in enumerate(graph.joins)
+        ]
+        self.inner: dict[Scope, dict[int, JoinBuffer]] = {}
+        for scope, buffers in carry.inner.items():
+            self.inner[scope] = {
+                n: JoinBuffer(graph.joins[n], waiting, late)
+                for n, (waiting, late) in buffers.items()
+            }
+        # Kept if somebody stores what changes: (scope, join) with the sources, and batches.
+        self.changed_joins: dict[tuple[Scope | None, int], set[str]] | None = None
+        self.changed_batches: set[int] | None = None
+        self.batches: dict[int, Batch] = carry.batches
         self.leftovers = Leftovers()
+        self._has_policies = bool(graph.reaches)
+        # For joins that ask who can still send: the deliveries made in each scope, those that
+        # have been handled partly among them; what joins have just fired; where to ask again.
+        self._inside: dict[Scope | None, deque[int]] = {}
+        self._fired: dict[tuple[Scope | None, int], list[int]] = {}
+        self._touched: set[Scope | None] = set()
+        # Items of maps of which nothing may be left to do.
+        self._quiet: list[Scope] = []
 
     def deliver(
         self,
@@ -48,12 +103,25 @@ class Outbox:
         message: Any,
         news: News,
         request: Request | None = None,
+        scope: Scope | None = None,
+        depth: int = 1,
+        is_made: bool = False,
     ) -> None:
-        """Put *message* on its way to *target*."""
+        """Put *message* on its way to *target*. ``is_made``: the engine made it, of several."""
         carry = self._carry
         carry.seq = seq = carry.seq + 1
-        delivery = self.open[seq] = Delivery(seq, target, sources, message, request)
+        delivery = Delivery(seq, target, sources, message, request, scope, depth, is_made)
+        if scope is not None:
+            self.enter(scope)
+        self.restore(delivery)
         news.deliveries.append(delivery)
+
+    def restore(self, delivery: Delivery) -> None:
+        """Take up a delivery as it was in an earlier run, which has counted it."""
+        self.open[delivery.seq] = delivery
+        if self._has_policies:
+            for scope in (None, *scopes_of(self.batches, delivery.scope)):
+                self._inside.setdefault(scope, deque()).append(delivery.seq)
 
     def send(self, effects: Effects, news: News) -> None:
         """Send on what a committed turn sent, each message to whoever the graph says."""
@@ -65,7 +133,7 @@ class Outbox:
             for message, target_id in effects.sent:
                 self.leftovers.add_message(graph, source, message, target_id)
             return
-        sources = (source,)
+        sources, scope, depth = (source,), effects.scope, effects.depth + 1
         for index, (message, target_id) in enumerate(effects.sent):
             targets = (
                 static_targets(graph, source, message, target_id)
@@ -73,29 +141,192 @@ class Outbox:
                 else chosen[index]
             )
             for target in targets:
-                self.deliver(target, sources, message, news)
-            if not self._join(routes, source, message, target_id, news) and not targets:
+                self.deliver(target, sources, message, news, None, scope, depth)
+            if routes is None or routes.is_plain:
+                is_taken = False
+            else:
+                is_taken = self._gather(routes, effects, message, target_id, news)
+            if not is_taken and not targets:
                 self.leftovers.add_message(graph, source, message, target_id)
 
-    def _join(
-        self,
-        routes: Routes | None,
-        source: str,
-        message: Any,
-        target_id: str | None,
-        news: News,
-    ) -> bool:
-        """Offer *message* to the joins of its sender; whether one took it."""
-        if routes is None or not routes.joins:
-            return False
-        indexes = accepting_joins(self._graph, source, message, target_id)
-        for index in indexes:
-            self._offer(self.joins[index], source, message, news)
-        return bool(indexes)
+    # ------------------------------------------------------------------ joins
 
-    def _offer(self, buffer: JoinBuffer, source: str, message: Any, news: News) -> None:
+    def _gather(
+        self, routes: Routes, effects: Effects, message: Any, target_id: str | None, news: News
+    ) -> bool:
+        """Offer *message* to the joins and maps of its sender; whether one took it."""
+        graph, source = self._graph, effects.source
+        joins = accepting_joins(graph, source, message, target_id)
+        for index in joins:
+            self._offer(index, effects, message, news)
+        maps = accepting_maps(graph, source, message, target_id) if routes.maps else ()
+        for index in maps:
+            self._take_apart(index, effects, message, news)
+        results = accepting_results(graph, source, message, target_id) if routes.results else ()
+        is_taken = False
+        for index in results:
+            is_taken = self._keep_result(index, effects, message) or is_taken
+        return bool(joins or maps) or is_taken
+
+    def _offer(self, index: int, effects: Effects, message: Any, news: News) -> None:
+        scope, source, depth = effects.scope, effects.source, effects.depth + 1
+        buffer = self.joins[index] if scope is None else self._inner(scope, index)
+        if self.changed_joins is not None:
+            self.changed_joins.setdefault((scope, index), set()).add(source)
+        if buffer.late and buffer.is_late(source):
+            self.leftovers.add_late(buffer.join, source, message)
+            return
+        buffer.depth = max(buffer.depth, depth)
         is_complete = buffer.offer(source, message)
         while is_complete:
-            join = buffer.join
-            self.deliver(join.target, join.sources, buffer.release(), news)
+            self._fire(index, buffer, scope, news)
             is_complete = buffer.is_complete
+
+    def _inner(self, scope: Scope, index: int) -> JoinBuffer:
+        buffers = self.inner.get(scope)
+        if buffers is None:
+            buffers = self.inner[scope] = {}
+        if index not in buffers:
+            buffers[index] = JoinBuffer(self._graph.joins[index])
+        return buffers[index]
+
+    def _buffers(self, scope: Scope | None) -> Iterable[tuple[int, JoinBuffer]]:
+        return enumerate(self.joins) if scope is None else self.inner.get(scope, {}).items()
+
+    def _fire(self, index: int, buffer: JoinBuffer, scope: Scope | None, news: News) -> None:
+        sources, items = buffer.release()
+        target, depth = buffer.join.target, buffer.depth
+        self.deliver(target, sources, items, news, None, scope, depth, is_made=True)
+        if buffer.late:
+            self._fired.setdefault((scope, index), []).append(self._carry.seq)
+        if self.changed_joins is not None:
+            self.changed_joins.setdefault((scope, index), set()).update(buffer.join.sources)
+
+    # ------------------------------------------------------------------ maps
+
+    def _take_apart(self, index: int, effects: Effects, items: Any, news: News) -> None:
+        self._carry.seq = number = self._carry.seq + 1
+        scope, depth = effects.scope, effects.depth + 1
+        batch = self.batches[number] = Batch.of(index, scope, len(items))
+        batch.depth = depth
+        if scope is not None:
+            self.enter(scope)
+        each = self._graph.maps[index]
+        for position, item in enumerate(items):
+            scope = number, position
+            self.deliver(each.worker, (each.source,), item, news, None, scope, depth)
+        if not items:
+            self._put_together(number, batch, news)
+
+    def _keep_result(self, index: int, effects: Effects, message: Any) -> bool:
+        """Keep *message* for the item that it came of, if it came of one of this map's."""
+        for number, position in scopes_of(self.batches, effects.scope):
+            batch = self.batches[number]
+            if batch.map == index:
+                batch.results[position].append(message)
+                batch.depth = max(batch.depth, effects.depth + 1)
+                return True
+        return False
+
+    def _put_together(self, number: int, batch: Batch, news: News) -> None:
+        del self.batches[number]
+        each = self._graph.maps[batch.map]
+        self.deliver(
+            each.target,
+            (each.last,),
+            batch.all(),
+            news,
+            None,
+            batch.scope,
+            batch.depth,
+            is_made=True,
+        )
+        if batch.scope is not None:
+            self.leave(batch.scope)
+
+    def enter(self, scope: Scope) -> None:
+        """Note that one thing more is to be done about an item of a map."""
+        number, position = scope
+        self.batches[number].open[position] += 1
+        if self.changed_batches is not None:
+            self.changed_batches.add(number)
+
+    def leave(self, scope: Scope) -> None:
+        """Note that one of these things is done, and what it led to has been noted."""
+        number, position = scope
+        left = self.batches[number].open
+        left[position] -= 1
+        if self.changed_batches is not None:
+            self.changed_batches.add(number)
+        if not left[position]:
+            self._quiet.append(scope)
+
+    # ------------------------------------------------------------------ what follows
+
+    def touch(self, scope: Scope | None) -> None:
+        """Note that something has changed in a scope, and so in those around it."""
+        self._touched.update(scopes_of(self.batches, scope), (None,))
+
+    def conclude(self, news: News) -> None:
+        """Decide what follows from what was sent in a whole round, or turn."""
+        while self._fire_early(news) or self._finish_items(news):
+            pass
+        self._forget_late()
+        self._touched.clear()
+
+    def _fire_early(self, news: News) -> bool:
+        """Fire joins that have all that can still come. False: there are none."""
+        is_any = False
+        for scope in tuple(self._touched):
+            while (found := self._next(scope)) is not None:
+                self._fire(*found, scope, news)
+                is_any = True
+        return is_any
+
+    def _next(self, scope: Scope | None) -> tuple[int, JoinBuffer] | None:
+        waiting = {
+            index: buffer
+            for index, buffer in self._buffers(scope)
+            if buffer.join.policy == "all_reachable" and not buffer.is_empty
+        }
+        if not waiting:
+            return None
+        index = next_to_fire(waiting, self._graph.reaches, lambda: self._active(scope))
+        return None if index is None else (index, waiting[index])
+
+    def _finish_items(self, news: News) -> bool:
+        """Finish the items of maps about which nothing is left to do. False: there are none."""
+        quiet, self._quiet = self._quiet, []
+        is_any = False
+        for scope in dict.fromkeys(quiet):
+            number, position = scope
+            batch = self.batches[number]
+            if batch.open[position]:
+                continue
+            is_any = True
+            self.leftovers.add_joins(self.inner.pop(scope, {}).values())
+            self._inside.pop(scope, None)
+            batch.left -= 1
+            if not batch.left:
+                self._put_together(number, batch, news)
+        return is_any
+
+    def _forget_late(self) -> None:
+        fired, self._fired = self._fired, {}
+        for scope in self._touched:
+            for index, buffer in self._buffers(scope):
+                if buffer.late:
+                    active = self._active(scope, fired.get((scope, index), ()))
+                    self._graph.reaches[index].forget_late(buffer, active)
+
+    def _active(self, scope: Scope | None, but: Container[int] = ()) -> Iterator[str]:
+        """Yield who has a message or an open question in a *scope*, some deliveries left out."""
+        inside = self._inside.get(scope, deque())
+        while inside and inside[0] not in self.open:
+            inside.popleft()
+        for seq in inside:
+            if seq in self.open and seq not in but:
+                yield self.open[seq].target
+        for request in self._carry.requests.values():
+            if scope is None or scope in scopes_of(self.batches, request.scope):
+                yield request.source

@@ -104,6 +104,48 @@ def accepting_joins(
     )
 
 
+def accepting_maps(
+    graph: Graph, source_id: str, message: object, target_id: str | None = None
+) -> tuple[int, ...]:
+    """Return the maps that take a message apart, as indexes into ``graph.maps``.
+
+    A map takes a list only if its worker takes every item.
+    """
+    routes = graph.routes.get(source_id)
+    if routes is None or not isinstance(message, list | tuple):
+        return ()
+    maps = graph.maps
+    return tuple(
+        [
+            index
+            for index in routes.maps
+            if (target_id is None or maps[index].worker == target_id)
+            and all(map(graph.accepts[maps[index].worker], message))
+        ]
+    )
+
+
+def accepting_results(
+    graph: Graph, source_id: str, message: object, target_id: str | None = None
+) -> tuple[int, ...]:
+    """Return the maps that a message may be a result of, as indexes into ``graph.maps``.
+
+    A map takes a result only if its target can take a list with it.
+    """
+    routes = graph.routes.get(source_id)
+    if routes is None:
+        return ()
+    maps = graph.maps
+    return tuple(
+        [
+            index
+            for index in routes.results
+            if (target_id is None or maps[index].target == target_id)
+            and graph.accepts[maps[index].target]([message])
+        ]
+    )
+
+
 async def _wanted(group: EdgeGroup, message: object, able: list[str]) -> Collection[str]:
     match group:
         case SwitchCaseEdgeGroup():

@@ -77,6 +77,8 @@ class Superstep:
                 conductor.apply(done[number], news)
         else:
             conductor.apply(effects, news)  # the only turn of its round
+        if not conductor.graph.is_simple:
+            conductor.outbox.conclude(news)
         self.number += 1
         news.events.append(self._event("superstep_completed", self.number))
         if conductor.outbox.open:

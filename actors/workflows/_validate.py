@@ -11,7 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.workflows._double_delivery import doubly_reached
-from actors.workflows._edges import Edge, EdgeGroup, FanInEdgeGroup
+from actors.workflows._edges import Edge, EdgeGroup, FanInEdgeGroup, MapEdgeGroup
 from actors.workflows._types import is_type_compatible
 from actors.workflows._validation_errors import (
     EdgeDuplicationError,
@@ -144,16 +144,22 @@ def _incompatible(
     edge_groups: Iterable[EdgeGroup], executors: Mapping[str, Executor]
 ) -> Iterator[TypeCompatibilityError]:
     for group in edge_groups:
-        is_join = isinstance(group, FanInEdgeGroup)
-        for edge in group.edges:
+        for index, edge in enumerate(group.edges):
             source, target = executors.get(edge.source_id), executors.get(edge.target_id)
             if source is not None and target is not None:
-                yield from _incompatible_edge(source, target, is_join=is_join)
+                is_map = isinstance(group, MapEdgeGroup)
+                yield from _incompatible_edge(
+                    source,
+                    target,
+                    is_apart=is_map and index == 0,
+                    is_joined=isinstance(group, FanInEdgeGroup) or (is_map and index == 1),
+                )
 
 
 def _incompatible_edge(
-    source: Executor, target: Executor, *, is_join: bool
+    source: Executor, target: Executor, *, is_apart: bool, is_joined: bool
 ) -> Iterator[TypeCompatibilityError]:
+    """Compare what is sent and taken; *is_apart*: lists for items, *is_joined*: items for lists."""
     sent, taken = source.output_types, target.input_types
     if not sent or not taken:
         _log.warning(
@@ -163,7 +169,9 @@ def _incompatible_edge(
             f"what {source.id!r} sends" if not sent else f"what {target.id!r} takes",
         )
         return
-    arriving: list[Any] = [list[each] for each in sent] if is_join else sent  # type: ignore[valid-type] # types made at run time
+    arriving: list[Any] = [list[each] for each in sent] if is_joined else sent  # type: ignore[valid-type] # types made at run time
+    if is_apart:
+        taken = [form for each in taken for form in (list[each], tuple[each, ...])]  # type: ignore[valid-type]
     if not any(is_type_compatible(one, other) for one in arriving for other in taken):
         yield TypeCompatibilityError(source.id, target.id, arriving, taken)
 

@@ -51,7 +51,7 @@ class Restored:
             conductor.outputs.setdefault(kind, []).append(output)
         conductor.tell_requests(conductor.requests.values(), news)
         for delivery in self.deliveries:
-            conductor.outbox.open[delivery.seq] = delivery
+            conductor.outbox.restore(delivery)
             if delivery.seq not in self.given_up:
                 news.deliveries.append(delivery)
         for delivery in self.deliveries:
@@ -65,5 +65,6 @@ class Restored:
         conductor.outbox.leftovers.add_dead(source, delivery.message, reason)
         news.events.append(WorkflowEvent("warning", reason, path=conductor.path))
         del conductor.outbox.open[delivery.seq]
-        nothing = Effects(delivery.target, [], [], None, None)
+        scope, depth = delivery.scope, delivery.depth
+        nothing = Effects(delivery.target, [], [], None, None, scope, depth)
         conductor.schedule.committed(conductor, delivery.seq, nothing, news)
