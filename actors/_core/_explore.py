@@ -19,12 +19,16 @@ from collections import deque
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+from actors._core._phases import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
     from contextvars import Context
 
     from actors._core._dispatch import Cell, Worker
+    from actors._core._system import System
 
 # How often a worker lets other tasks run between two turns.
 PAUSES: Final = 0.25
@@ -46,6 +50,7 @@ class Explorer:
             this process.
         turns: how many turns have begun.
         random: what every other decision by chance should use, too.
+        systems: the systems that were opened so far, as long as they are there.
     """
 
     def __init__(self, seed: int) -> None:
@@ -54,6 +59,7 @@ class Explorer:
         self.order: deque[tuple[str, str]] = deque(maxlen=KEPT)
         self.signature = 0
         self.turns = 0
+        self.systems: WeakSet[System] = WeakSet()
 
     def choose(self, ready: deque[Cell]) -> Cell:
         """Take the cell to run next out of the queue."""
@@ -67,6 +73,16 @@ class Explorer:
         entry = (step, cell.name)
         self.order.append(entry)
         self.signature = hash((self.signature, entry))
+
+    def block_failed(self, system: System, error: BaseException) -> None:
+        """The block of *system* raised *error*; say on it what the actors were doing."""
+        if isinstance(error, Exception):
+            error.add_note(f"when its block failed:\n{system.inspect()}")
+
+    def trees(self) -> str:
+        """Draw the actors of all systems that have not ended."""
+        live = (system for system in self.systems if system.root.phase != STOPPED)
+        return "\n".join(sorted(str(system.inspect()) for system in live))
 
     def before_turn(self, cell: Cell) -> None:
         """*cell* was chosen; perhaps it has no work after all. Must not raise."""

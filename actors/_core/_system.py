@@ -73,6 +73,9 @@ class System:
     ) -> None:
         self.name = name
         explorer = exploring.get() or (None if seed is None else Explorer(seed))
+        self._explorer = explorer
+        if explorer is not None:
+            explorer.systems.add(self)
         # For jitter, no secrets.
         self.random = random.Random() if explorer is None else explorer.random  # noqa: S311
         choose = None if explorer is None else explorer.choose
@@ -292,6 +295,8 @@ class System:
         trace: TracebackType | None,
     ) -> bool:
         remaining = error
+        if self._explorer is not None and error is not None:
+            self._explorer.block_failed(self, error)
         try:
             if self._body.__exit__(kind, error, trace):
                 remaining = None

@@ -2,6 +2,7 @@
 
 - `seeds`, `explore`, `cancel_everywhere`, `crash_everywhere`, `leaks`: try a scenario in every
   order, and break it at every point.
+- `print_tree`, `tree_on_failure`: show what the actors were doing when a test went wrong.
 - `Probe`, `slow`, `failing`, `stuck`: stand in for actors, and for what goes wrong in them.
 - `ScriptedChatClient`, `ScriptedAgent`, `open_fake_openai`: agents and endpoints without a model.
 """
@@ -68,3 +69,4 @@ from actors.testing._sweep import (
     SwallowedCancelError as SwallowedCancelError,
     cancel_everywhere as cancel_everywhere,
 )
+from actors.testing._trees import print_tree as print_tree, tree_on_failure as tree_on_failure

@@ -40,7 +40,7 @@ def run_seeded(
         RuntimeError: trio runs in this thread already.
     """
     clock = None if within is None else MockClock(autojump_threshold=0)
-    main = function if within is None else partial(_limited, function, within)
+    main = function if within is None else partial(_limited, function, within, explorer)
     context = contextvars.copy_context()
     context.run(exploring.set, explorer)
     switch = scheduler._ALLOW_DETERMINISTIC_SCHEDULING  # noqa: SLF001
@@ -54,16 +54,40 @@ def run_seeded(
         scheduler._r.setstate(state)  # noqa: SLF001
 
 
-async def _limited(function: Callable[[], Awaitable[Any]], within: float) -> Any:
-    result = None
-    with trio.move_on_after(within) as scope:
-        result = await function()
-    if not scope.cancel_called:
-        return result
-    raise trio.TooSlowError(
-        f"it hung: it did not end within {within} virtual seconds, in which nothing else was to "
-        "be done"
-    )
+async def _limited(function: Callable[[], Awaitable[Any]], within: float, by: Explorer) -> Any:
+    """Await ``function()``, but not for ever; then say what all actors were doing."""
+    trees: list[str] = []
+    result, failure = None, None
+    async with trio.open_nursery() as nursery:
+        await nursery.start(_watch, within, by, trees, nursery.cancel_scope)
+        try:
+            result = await function()
+        except Exception as exc:  # noqa: BLE001  (raised below: the nursery would wrap it)
+            failure = exc
+        nursery.cancel_scope.cancel()
+    if trees:
+        raise trio.TooSlowError(
+            f"it hung: it did not end within {within} virtual seconds, in which nothing else was "
+            f"to be done\n{trees[0]}"
+        )
+    if failure is not None:
+        raise failure
+    return result
+
+
+async def _watch(
+    within: float,
+    by: Explorer,
+    trees: list[str],
+    scope: trio.CancelScope,
+    *,
+    task_status: trio.TaskStatus[None],
+) -> None:
+    """A task, and no deadline: the actors have to be looked at before they are cancelled."""
+    task_status.started()
+    await trio.sleep(within)
+    trees.append(by.trees())
+    scope.cancel()
 
 
 def hears_of(task: trio.lowlevel.Task, scope: trio.CancelScope) -> bool:
