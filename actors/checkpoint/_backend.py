@@ -77,6 +77,14 @@ class Backend(Protocol):
         """
         ...
 
+    def every(self, run: Opened) -> list[Row]:
+        """Return all commits of a run, oldest first; without parts."""
+        ...
+
+    def first(self, run: Opened) -> int:
+        """Return the sequence of the oldest commit of a run that is there; 0 if there is none."""
+        ...
+
     def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
         """Return those of these parts that are there."""
         ...

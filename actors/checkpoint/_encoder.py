@@ -79,6 +79,11 @@ class PartsEncoder:
         fresh, self.fresh = tuple(self.fresh), []
         return fresh
 
+    def forget(self) -> None:
+        """Write everything anew from now on: parts that were stored may be gone."""
+        for known in (self._known, self._by_bytes, self._texts, self._longs):
+            known.clear()
+
     def _entry(self, key: str, value: Any) -> bytes:
         try:
             tree = self._shapes.any.write(value)

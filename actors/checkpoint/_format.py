@@ -113,10 +113,11 @@ def _head_tree(run_id: str, head: Head) -> list[Any]:
         digits = head.previous.removeprefix(own)
         previous = int(digits) if digits.isdigit() and str(int(digits)) == digits else previous
     tree = [head.incarnation, head.base, head.kind, head.last_part, head.open_requests, previous]
-    return tree if head.checkpoint is None else [*tree, head.time, *_facts_tree(head.checkpoint)]
+    return tree if head.checkpoint is None else [*tree, head.time, *facts_tree(head.checkpoint)]
 
 
-def _facts_tree(facts: CheckpointFacts) -> list[Any]:
+def facts_tree(facts: CheckpointFacts) -> list[Any]:
+    """Return what is said of a checkpoint."""
     metadata = default_codec.encode(dict(facts.metadata), encoding="msgpack")
     return [facts.iteration, facts.status, facts.label, metadata if facts.metadata else b""]
 
@@ -128,10 +129,15 @@ def _head_of(run_id: str, sequence: int, tree: Any) -> Head:
     head = Head(sequence, incarnation, base, kind, last_part, None, previous, requests)
     if not rest:
         return head
-    time, iteration, status, label, metadata = rest
+    time, *facts = rest
+    return attrs.evolve(head, checkpoint=facts_of(facts), time=time)
+
+
+def facts_of(tree: Any) -> CheckpointFacts:
+    """Return what `facts_tree` was given."""
+    iteration, status, label, metadata = tree
     about = default_codec.decode(metadata, dict, encoding="msgpack") if metadata else {}
-    facts = CheckpointFacts(iteration, status, label, FrozenDict(about))
-    return attrs.evolve(head, checkpoint=facts, time=time)
+    return CheckpointFacts(iteration, status, label, FrozenDict(about))
 
 
 def _checked_entries(tree: Any) -> Mapping[str, bytes | None]:

@@ -23,9 +23,9 @@ def checked_id(given: object) -> str:
         raise CheckpointIdError(
             f"the id {short(given)} has {len(given)} characters; {MAX_LENGTH} are allowed"
         )
-    if not given.isprintable() or "/" in given or "\\" in given or given.strip(". ") == "":
+    if not given.isprintable() or "/" in given or "\\" in given or given[0] == ".":
         raise CheckpointIdError(
             f"{short(given)} can't be an id: an id consists of printable characters, without "
-            "slashes, and not of dots alone"
+            "slashes, and doesn't begin with a dot"
         )
     return given

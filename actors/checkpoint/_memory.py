@@ -106,6 +106,14 @@ class MemoryBackend:
         places = range(last.head.base, last.head.sequence + 1)
         return [rows[place] for place in places if place in rows]
 
+    def every(self, run: Opened) -> list[Row]:
+        """Return all commits of a run."""
+        return list(self._of(run).rows.values())
+
+    def first(self, run: Opened) -> int:
+        """Return the sequence of the oldest commit of a run that is there."""
+        return min(self._of(run).rows, default=0)
+
     def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
         """Return those of these parts that are there."""
         parts = self._of(run).parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import attrs
 import msgspec
@@ -18,10 +18,18 @@ from protocols._checkpoint_errors import CheckpointNotFoundError, CorruptCheckpo
 from protocols._trouble import Trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from actors.checkpoint._backend import Backend
     from actors.checkpoint._rows import Opened
+
+
+class PartSource(Protocol):
+    """Has the bytes of parts."""
+
+    def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
+        """Return those of these parts that are there."""
+        ...
 
 
 @final
@@ -90,7 +98,7 @@ def read_run(backend: Backend, run: Opened, sequence: int | None = None) -> Stor
     return StoredRun(run.info, heads, entries, read_parts(backend, run, entries.values()))
 
 
-def read_parts(backend: Backend, run: Opened, bodies: Iterable[bytes]) -> dict[int, bytes]:
+def read_parts(backend: PartSource, run: Opened, bodies: Iterable[bytes]) -> dict[int, bytes]:
     """Return all parts to which these entries lead, level by level."""
     found: dict[int, bytes] = {}
     seen: set[tuple[int, int]] = set()

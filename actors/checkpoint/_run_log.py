@@ -12,6 +12,7 @@ import trio
 
 from actors.checkpoint._backend import Write
 from actors.checkpoint._compaction import is_due
+from actors.checkpoint._retention import ENDS
 from actors.checkpoint._rows import Head, Row
 from actors.checkpoint._types import Position
 from protocols._checkpoint_errors import StorageError
@@ -80,6 +81,9 @@ class LogWriter:
             )
         changes = self._changes(commit)
         row = self._row(commit, changes)
+        if commit.kind in ENDS:
+            # From now on, parts that nothing leads to may be removed.
+            self._encoder.forget()
         self.sequence = row.head.sequence
         if commit.checkpoint is not None:
             self.checkpoint_id = Position(self.run.run_id, self.sequence).checkpoint_id

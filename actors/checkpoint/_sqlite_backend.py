@@ -239,11 +239,29 @@ class SQLiteBackend:
             if found is None:
                 return []
             base = self._sealer.read_head(run_id, last - low, found[0]).base
-            query = "select id, head, body from commits where id between ? and ? order by id"
-            return [
-                self._sealer.read_row(run_id, key - low, head, body)
-                for key, head, body in self.db.execute(query, (low + base, last)).fetchall()
-            ]
+            return self._between(run, low + base, last)
+
+    def every(self, run: Opened) -> list[Row]:
+        """Return all commits of a run."""
+        low = run.number * RUN
+        with told(self.path):
+            return self._between(run, low, low + RUN - 1)
+
+    def _between(self, run: Opened, first: int, last: int) -> list[Row]:
+        low, run_id = run.number * RUN, run.info.run_id
+        query = "select id, head, body from commits where id between ? and ? order by id"
+        return [
+            self._sealer.read_row(run_id, key - low, head, body)
+            for key, head, body in self.db.execute(query, (first, last)).fetchall()
+        ]
+
+    def first(self, run: Opened) -> int:
+        """Return the sequence of the oldest commit of a run that is there."""
+        low = run.number * RUN
+        query = "select min(id) from commits where id >= ? and id < ?"
+        with told(self.path):
+            (found,) = self.db.execute(query, (low, low + RUN)).fetchone()
+            return 0 if found is None else int(found) - low
 
     def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
         """Return those of these parts that are there."""

@@ -11,6 +11,7 @@ import trio
 from actors.checkpoint._encoder import PartsEncoder
 from actors.checkpoint._ids import checked_id
 from actors.checkpoint._manifest import entries_of, facts_of, written_out
+from actors.checkpoint._pruning import PruneReport, collect, forget, prune_run, summed
 from actors.checkpoint._reading import read_run
 from actors.checkpoint._rows import Head, Row, info_of
 from actors.checkpoint._run_log import LogWriter
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from actors.checkpoint._backend import Backend
     from actors.checkpoint._lane import Lane
     from actors.checkpoint._reading import StoredRun
+    from actors.checkpoint._retention import Retention
     from actors.checkpoint._rows import Opened
     from actors.checkpoint._types import CheckpointInfo
     from protocols._checkpoints import WorkflowCheckpoint
@@ -77,7 +79,12 @@ class LogStore:
                 opened = backend.open(info)
             else:
                 opened = backend.begin(info, _fork_of(origin, fork_of), replacing=False)
-            return opened, read_run(backend, opened) if opened.info.sequence else None
+            if not opened.info.sequence:
+                return opened, None
+            if backend.first(opened) > 1:
+                # It was pruned. Now that every other writer is stale, the rest can go.
+                collect(backend, opened)
+            return opened, read_run(backend, opened)
 
         opened, stored = await self._lane.call(take_over)
         last_part = stored.heads[-1].last_part if stored is not None else 0
@@ -189,9 +196,46 @@ class LogStore:
         return await self.load(_public_id(infos[-1])) if infos else None
 
     async def delete(self, checkpoint_id: str) -> bool:
-        """Forget a checkpoint; return whether it was there."""
+        """Forget a checkpoint; return whether it was there. What grew from it stays."""
         checked_id(checkpoint_id)
-        raise NotImplementedError
+        return await self._lane.call(lambda backend: _delete(backend, checkpoint_id))
+
+    async def prune(
+        self,
+        retention: Retention,
+        *,
+        workflow_name: str | None = None,
+        run_id: str | None = None,
+        dry: bool = False,
+    ) -> PruneReport:
+        """Forget the checkpoints that *retention* doesn't keep.
+
+        Kept in any case are the last checkpoint of a run, its last one with open requests, and
+        those that forks grew from.
+
+        Args:
+            retention: see `keep_last` and `keep_every`.
+            workflow_name: only runs of this workflow.
+            run_id: only this run.
+            dry: only tell what would go.
+
+        Returns:
+            What is gone. Values that only these checkpoints had go at once if the run has
+            ended, and otherwise when it is opened next.
+        """
+
+        def prune(backend: Backend) -> PruneReport:
+            everything = backend.runs(None)
+            origins = {run.info.forked_from for run in everything if run.info.forked_from}
+            chosen = [
+                run
+                for run in everything
+                if workflow_name in {None, run.info.workflow_name}
+                and run_id in {None, run.info.run_id}
+            ]
+            return summed(prune_run(backend, run, retention, origins, dry=dry) for run in chosen)
+
+        return await self._lane.call(prune)
 
 
 def _public_id(info: CheckpointInfo) -> str:
@@ -200,10 +244,8 @@ def _public_id(info: CheckpointInfo) -> str:
 
 def _read_checkpoint(backend: Backend, checkpoint_id: str) -> StoredRun:
     saved = backend.find(checkpoint_id)
-    if saved is not None:
-        found = read_run(backend, saved)
-        if found.heads[-1].kind == "saved":
-            return found
+    if saved is not None and _is_saved(backend, saved):
+        return read_run(backend, saved)
     place = Position.parse(checkpoint_id)
     run = None if place is None else backend.find(place.run_id)
     if place is None or run is None:
@@ -234,3 +276,24 @@ def _fork_of(origin: StoredRun, checkpoint_id: str | None) -> Row:
         time.time_ns() // 1000,
     )
     return Row(head, origin.entries, tuple(sorted(origin.parts.items())))
+
+
+def _delete(backend: Backend, checkpoint_id: str) -> bool:
+    saved = backend.find(checkpoint_id)
+    if saved is not None and _is_saved(backend, saved):
+        return backend.remove(checkpoint_id)
+    place = Position.parse(checkpoint_id)
+    run = None if place is None else backend.find(place.run_id)
+    if place is None or run is None:
+        return False
+    heads = backend.heads(run)
+    there = {head.sequence for head in heads if head.checkpoint is not None}
+    if place.sequence not in there:
+        return False
+    forget(backend, run, heads, there - {place.sequence})
+    return True
+
+
+def _is_saved(backend: Backend, run: Opened) -> bool:
+    rows = backend.rows(run, None)
+    return bool(rows) and rows[-1].head.kind == "saved"
