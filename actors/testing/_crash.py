@@ -12,6 +12,8 @@ from actors._core._explore import Explorer
 from actors.testing._leaks import leaks
 from actors.testing._points import REPLAY, Scenario, quick_collections, replayed, run_point
 from actors.workflows._cell import ExecutorCell
+from actors.workflows._functional._run import Body
+from actors.workflows._functional._stepping import Call
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -195,6 +197,8 @@ class _Crasher(Explorer):
 def _kill(cell: Cell) -> None:
     if isinstance(cell, ExecutorCell):
         cell.conductor.run.cancel()
+    elif isinstance(cell, Body | Call):
+        cell.run.cancel()
     else:
-        assert isinstance(cell, ActorCell), "a dispatcher runs actors or executors"
+        assert isinstance(cell, ActorCell), "what has turns is an actor, executor, body or step"
         cell.kill()

@@ -54,24 +54,20 @@ async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | Non
 
 def _identify(frame: Frame, data: Any, response_type: Any, request_id: str | None) -> Asked:
     """Find out which question of the run this is, and whether it was asked before."""
-    run = frame.run
-    digest = digest_of((data,), {})
+    digest: bytes | None = None
     if request_id is None:
-        path = f"{frame.path}/{frame.counter.next('?')}"
-        known = run.journal.question(path, digest)
+        part, digest = frame.counter.next("?"), digest_of((data,), {})
+        path = f"{frame.path}/{part}"
     else:
         path = f"{frame.scope.path}/{frame.scope.questions.next('?=' + quoted(request_id))}"
-        known = run.journal.question(path, None)
-    if known is not None and known.path in run.questions:
-        known = None
-    while known is None and path in run.questions:
-        path += "'"  # what stands here was taken for the same question of another branch
-    path = path if known is None else known.path
-    run.questions.add(path)
+    place = frame.run.journal.place_of_question(path, digest)
+    known = frame.run.journal.asked.get(place)
+    if known is None and place != path:
+        frame.run.warn(_other_question(frame, path))
     if request_id is None:
         request_id = str(uuid.uuid4()) if known is None else known.request_id
     source = frame.space.name if frame.turn is None else frame.turn.step
-    return Asked(path, request_id, source, data, response_type, digest)
+    return Asked(place, request_id, source, data, response_type, digest)
 
 
 def _event(frame: Frame, asked: Asked) -> WorkflowEvent:
@@ -83,3 +79,11 @@ def _event(frame: Frame, asked: Asked) -> WorkflowEvent:
     import msgspec
 
     return msgspec.structs.replace(event, path=frame.space.names)
+
+
+def _other_question(frame: Frame, path: str) -> str:
+    return (
+        f"workflow {frame.space.name!r} asks at {path}, where it has asked something else before; "
+        "that answer isn't used for this question. Put what the question is made of into a step, "
+        "or name it with request_id"
+    )

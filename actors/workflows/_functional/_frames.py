@@ -122,4 +122,4 @@ class Frame:
 def current_frame() -> Frame | None:
     """Return where in a running workflow the caller is; None outside."""
     strand = current_strand.get()
-    return strand if isinstance(strand, Frame) and not strand.run.is_over else None
+    return strand if isinstance(strand, Frame) and strand.run.is_running else None

@@ -3,10 +3,11 @@
 # that keeping it costs the same for the first step and for the thousandth.
 #
 # A recorded result is used again if the step stands at the same place *and* is asked for the
-# same. If what stands there was recorded for other arguments, the program hasn't taken the same
-# way: perhaps it hands work to whichever task is free. Then the result may stand at another path
-# of the same place in the program's text; if exactly one record fits there, that is it, and
-# otherwise nobody can tell, and the step is run. A wrong result is never used.
+# same; an answer, if the question there is the same. If what stands there is for other arguments,
+# the function hasn't gone the same way: perhaps it hands work to whichever task is free, or
+# something in it is random. Then the step runs, and its record is put beside the other one. To
+# look for a record that fits at some other place would be guessing: of two equal calls, one of
+# which is done, nobody can tell which one it was. A wrong result is never used.
 """The journal of a functional workflow's run, as pure bookkeeping."""
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from actors.workflows._functional._paths import beside, place
+from actors.workflows._functional._paths import beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,7 +87,7 @@ class Journal:
         records: what is known already, in order.
     """
 
-    __slots__ = ("_begun", "_old", "_places", "answers", "asked", "steps")
+    __slots__ = ("_begun", "answers", "asked", "steps")
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.steps: dict[str, StepDone] = {}
@@ -95,8 +96,6 @@ class Journal:
         self._begun: dict[str, StepBegun] = {}
         for record in records:
             self.add(record)
-        self._old = dict.fromkeys(self.steps)
-        self._places: dict[tuple[str, bytes], list[str]] | None = None
 
     def add(self, record: Record) -> None:
         """Take note of *record*."""
@@ -121,7 +120,6 @@ class Journal:
         new = Journal()
         new.steps, new.asked = self.steps, self.asked
         new.answers = {**self.answers, **answers}
-        new._old = dict.fromkeys(self.steps)
         new._begun = dict(self._begun)
         return new
 
@@ -132,56 +130,24 @@ class Journal:
             each.request_id: each for path, each in self.asked.items() if path not in self.answers
         }
 
-    def result_of(self, path: str, digest: bytes | None) -> StepDone | None:
-        """Return the record of a step that is about to run, if it needn't.
+    def place_of_step(self, path: str, digest: bytes | None) -> str:
+        """Return the path under which the step at *path* is known, or is to be recorded.
 
         Args:
-            path: which step.
-            digest: of what it is asked for now.
+            path: where it stands.
+            digest: of what it is asked for.
         """
         found = self.steps.get(path)
-        if found is None or not _same(found.digest, digest):
-            if digest is None or not self._old:
-                return None
-            found = self.steps.get(beside(path, digest))
-        if found is None and digest is not None:
-            moved = self._find(path, digest)
-            found = None if moved is None else self.steps[moved]
-        return found
+        return path if found is None or _same(found.digest, digest) else beside(path, digest)
 
-    def slot_of(self, path: str, digest: bytes | None) -> str:
-        """Return the path under which to record a step that `result_of` knows nothing of.
-
-        What stands at *path* for other arguments may be somebody's result still.
-        """
-        return path if path not in self.steps or digest is None else beside(path, digest)
+    def place_of_question(self, path: str, digest: bytes | None) -> str:
+        """Return the same for a question."""
+        found = self.asked.get(path)
+        return path if found is None or _same(found.digest, digest) else beside(path, digest)
 
     def is_in_doubt(self, path: str) -> bool:
         """Whether the step at *path* was begun before, and nobody knows what became of it."""
         return path in self._begun
-
-    def _find(self, path: str, digest: bytes) -> str | None:
-        if self._places is None:
-            self._places = {}
-            for old in self._old:
-                if (known := self.steps[old].digest) is not None:
-                    self._places.setdefault((place(old), known), []).append(old)
-        found = self._places.get((place(path), digest), ())
-        return found[0] if len(found) == 1 else None
-
-    def question(self, path: str, digest: bytes | None) -> Asked | None:
-        """Return what was asked at *path* before, or the same question at the same place."""
-        found = self.asked.get(path)
-        if digest is None or (found is not None and _same(found.digest, digest)):
-            return found
-        where = place(path)
-        moved = [
-            each
-            for each in self.asked.values()
-            if each.digest == digest and place(each.path) == where
-        ]
-        # The text of a question may differ each time; its place says then which one it is.
-        return moved[0] if len(moved) == 1 else found
 
 
 def _same(one: bytes | None, other: bytes | None) -> bool:

@@ -21,12 +21,8 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
-from typing import Final
 from urllib.parse import quote
-
-_NUMBERS: Final = re.compile(r"#\d+(\.\d+)?(\^[0-9a-f]+)?(?=/|$)")
 
 
 @lru_cache(maxsize=4096)
@@ -59,11 +55,6 @@ class Counter:
         return f"{part}#{count}"
 
 
-def place(path: str) -> str:
-    """Return where in the program's text a path stands: the path without its numbers."""
-    return _NUMBERS.sub("", path)
-
-
-def beside(path: str, digest: bytes) -> str:
-    """Return the path for a step at *path* that is asked for something else than before."""
-    return f"{path}^{digest.hex()}"
+def beside(path: str, digest: bytes | None) -> str:
+    """Return the path for what stands at *path* and is asked for something else than before."""
+    return f"{path}^{'' if digest is None else digest.hex()}"

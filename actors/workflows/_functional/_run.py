@@ -130,7 +130,6 @@ class FunctionalRun(Life):
         self.value: Any = NOTHING
         self.hits = self.live = 0
         self.steps_in_a_row = 0
-        self.questions: set[str] = set()
         self.parked: dict[Task, Asked] = {}
         self.requests: dict[str, Asked] = {}
         self._body: Body | None = None
@@ -190,6 +189,11 @@ class FunctionalRun(Life):
         )
 
     # ------------------------------------------------------------------ events
+
+    @property
+    def is_running(self) -> bool:
+        """Whether something of its body runs, if only its cleanup."""
+        return self._body is not None
 
     def emit(self, event: WorkflowEvent) -> bool:
         """Tell at once. True: the listener is far behind."""

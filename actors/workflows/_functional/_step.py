@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from trio.lowlevel import enable_ki_protection
 
@@ -14,15 +14,13 @@ from actors.workflows._functional._stepping import run_step
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
-    from typing import Concatenate
 
     from actors._core._supervision import Supervision
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class StepWrapper(Generic[P, T]):
+class StepWrapper(Generic[T]):
     """A step: awaited inside of a running workflow it runs once, elsewhere it is the function.
 
     Args:
@@ -64,8 +62,9 @@ class StepWrapper(Generic[P, T]):
         """The function itself, without what makes it a step."""
         return self._signature.function
 
+    # A ParamSpec can't say that the context may be left out.
     @enable_ki_protection
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def __call__(self, *args: Any, **kwargs: Any) -> T:
         """Run the step, or give its recorded result."""
         frame = current_frame()
         if frame is None:
@@ -75,11 +74,11 @@ class StepWrapper(Generic[P, T]):
         return kept
 
     @overload
-    def __get__(self, instance: None, owner: Any = None) -> StepWrapper[P, T]: ...
+    def __get__(self, instance: None, owner: Any = None) -> StepWrapper[T]: ...
     @overload
     def __get__(
-        self: StepWrapper[Concatenate[Any, P], T], instance: object, owner: Any = None
-    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+        self, instance: object, owner: Any = None
+    ) -> Callable[..., Coroutine[Any, Any, T]]: ...
     def __get__(self, instance: object, owner: Any = None) -> Any:
         """Be a method, where the function is one."""
         return self if instance is None else functools.partial(cast("Any", self), instance)
@@ -103,7 +102,7 @@ class StepWrapper(Generic[P, T]):
 
 
 @overload
-def step(function: Callable[P, Coroutine[Any, Any, T]], /) -> StepWrapper[P, T]: ...
+def step(function: Callable[..., Coroutine[Any, Any, T]], /) -> StepWrapper[T]: ...
 @overload
 def step(
     *,
@@ -112,7 +111,7 @@ def step(
     replay_key: Callable[..., str] | None = None,
     supervision: Supervision | None = None,
     idempotent: bool = True,
-) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], StepWrapper[P, T]]: ...
+) -> Callable[[Callable[..., Coroutine[Any, Any, T]]], StepWrapper[T]]: ...
 def step(
     function: Any = None,
     /,
@@ -151,7 +150,7 @@ def step(
     if key is not None and replay_key is not None:
         raise TypeError("key and replay_key are the same thing; give one of them")
 
-    def decorate(function: Callable[..., Awaitable[Any]]) -> StepWrapper[Any, Any]:
+    def decorate(function: Callable[..., Awaitable[Any]]) -> StepWrapper[Any]:
         return StepWrapper(
             function,
             name=name,

@@ -146,9 +146,13 @@ async def run_step(
     else:
         await checkpoint_if_cancelled()
     call = Call(frame, callee, args, kwargs)
-    found = run.journal.result_of(call.path, call.digest)
+    place = run.journal.place_of_step(call.path, call.digest)
+    found = run.journal.steps.get(place)
     if found is not None:
         return await _bypass(call, found)
+    if place != call.path:
+        run.warn(_other_arguments(call))
+        call.path = place
     return await _live(call)
 
 
@@ -166,7 +170,6 @@ async def _bypass(call: Call, found: StepDone) -> Any:  # noqa: ASYNC910  (waits
 async def _live(call: Call) -> Any:
     run, callee = call.run, call.callee
     run.live += not callee.is_workflow
-    call.path = run.journal.slot_of(call.path, call.digest)
     before = _digests(call) if run.is_debugging else {}
     if run.keeper.lasts and not callee.idempotent:
         await _intend(call)
@@ -258,4 +261,12 @@ def _mutated(step: str, argument: str) -> str:
         f"StepMutatedArgument({argument!r}): step {step!r} has changed what it was given. When "
         "its result is used again, the step doesn't run, and the change is lost: only what a "
         "step returns survives, so return the new value"
+    )
+
+
+def _other_arguments(call: Call) -> str:
+    return (
+        f"step {call.name!r} runs again: what is recorded at {call.path} was for other arguments. "
+        "If tasks take their work as it comes, give the step a key made of its arguments; if "
+        "something between the steps is random, or reads a clock, put that into a step, too"
     )

@@ -6,7 +6,7 @@ import functools
 import random
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from actors._core._explore import chance
 from actors.workflows._functional._context import WorkflowRunContext
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from actors.workflows._result import WorkflowRunResult
     from protocols._events import WorkflowEvent
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class FunctionalWorkflow(Generic[P, T]):
+class FunctionalWorkflow(Generic[T]):
     """A workflow that is an async function.
 
     Its runs share nothing but the function, and may go on at the same time. Awaited directly, it
@@ -99,7 +98,8 @@ class FunctionalWorkflow(Generic[P, T]):
 
     # ------------------------------------------------------------------ as a function
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    # A ParamSpec can't say that the context is left out.
+    async def __call__(self, *args: Any, **kwargs: Any) -> T:
         """Run the workflow, and return what its function returns.
 
         In the body of another workflow it is a child of it, and is kept as a step is.
@@ -310,7 +310,7 @@ class FunctionalWorkflow(Generic[P, T]):
 
 
 @overload
-def workflow(function: Callable[P, Coroutine[Any, Any, T]], /) -> FunctionalWorkflow[P, T]: ...
+def workflow(function: Callable[..., Coroutine[Any, Any, T]], /) -> FunctionalWorkflow[T]: ...
 @overload
 def workflow(
     *,
@@ -319,7 +319,7 @@ def workflow(
     checkpoint_storage: Any = None,
     supervision: Supervision | None = None,
     debug: bool | None = None,
-) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], FunctionalWorkflow[P, T]]: ...
+) -> Callable[[Callable[..., Coroutine[Any, Any, T]]], FunctionalWorkflow[T]]: ...
 def workflow(
     function: Any = None,
     /,
@@ -353,7 +353,7 @@ def workflow(
         ValueError: it takes more than one message, or several contexts.
     """
 
-    def decorate(function: Callable[..., Awaitable[Any]]) -> FunctionalWorkflow[Any, Any]:
+    def decorate(function: Callable[..., Awaitable[Any]]) -> FunctionalWorkflow[Any]:
         return FunctionalWorkflow(
             function,
             name=name,
