@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from actors._core._explore import chance
 from actors.workflows._carry import Carry
-from actors.workflows._kwargs import RunKwargs
+from actors.workflows._kwargs import Kwargs, RunKwargs
 from actors.workflows._requests import answers
 from actors.workflows._run import Run
 from actors.workflows._run_stream import RunSource, RunStream
@@ -89,8 +89,8 @@ class Workflow:
         stream: Literal[False] = False,
         responses: Mapping[str, Any] | None = None,
         include_status_events: bool = False,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
+        function_invocation_kwargs: Kwargs | None = None,
+        client_kwargs: Kwargs | None = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: Any = None,
     ) -> Awaitable[WorkflowRunResult]: ...
@@ -103,8 +103,8 @@ class Workflow:
         stream: Literal[True],
         responses: Mapping[str, Any] | None = None,
         include_status_events: bool = False,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
+        function_invocation_kwargs: Kwargs | None = None,
+        client_kwargs: Kwargs | None = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: Any = None,
     ) -> RunStream: ...
@@ -116,8 +116,8 @@ class Workflow:
         stream: bool = False,
         responses: Mapping[str, Any] | None = None,
         include_status_events: bool = False,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
+        function_invocation_kwargs: Kwargs | None = None,
+        client_kwargs: Kwargs | None = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: Any = None,
     ) -> Awaitable[WorkflowRunResult] | RunStream:
@@ -128,8 +128,9 @@ class Workflow:
             stream: return the events as they happen, instead of the result.
             responses: answers to open requests of an earlier run, by request id; goes on with it.
             include_status_events: keep ``status`` events in the result's list, too.
-            function_invocation_kwargs: for the tools of agents; for all, or by executor id. A
-                run that goes on keeps those it had, unless others are given.
+            function_invocation_kwargs: for the tools of agents; for all, or by executor id or
+                agent name, or `WorkflowInvocationKwargs`. A run that goes on keeps those it
+                had, unless others are given.
             client_kwargs: for the chat clients of agents, likewise.
             checkpoint_id: not there yet.
             checkpoint_storage: not there yet.
@@ -182,7 +183,7 @@ class Workflow:
         self,
         message: Any,
         responses: Mapping[str, Any] | None,
-        kwargs: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
+        kwargs: tuple[Kwargs | None, Kwargs | None],
     ) -> tuple[int | None, Carry]:
         """Return what to begin with, and which waiting run it goes on with, if any."""
         if message is None and responses is None:
@@ -196,12 +197,12 @@ class Workflow:
             )
         if responses is None:
             start = self.graph.start_id
-            fresh = RunKwargs(frozenset(self.graph.executors), *kwargs)
+            fresh = RunKwargs.given(self.graph, *kwargs)
             beginning = ((start, f"internal:{start}", message, None),)
             return None, Carry(kwargs=fresh, beginning=beginning)
         key, waiting = self._waiting.find(responses)
         found = answers(self.graph, waiting.requests, responses)
-        return key, waiting.answered(found, waiting.kwargs.replaced(*kwargs))
+        return key, waiting.answered(found, waiting.kwargs.replaced(self.graph, *kwargs))
 
     def _register(self, run: Run) -> Run:
         self._running[run] = None
@@ -295,12 +296,13 @@ def _listed(ids: tuple[str, ...] | None) -> list[str] | None:
 def _refuse_what_is_not_there(settings: Settings) -> None:
     """Say so at build: a setting that silently did nothing would be found out in production."""
     asked = {
-        "schedule='flow'": settings.schedule != "superstep",
         "strict_types=True": settings.strict_types,
         "checkpoint_storage": settings.checkpoint_storage is not None,
         "durability": settings.durability is not None,
         "a strategy that restarts siblings": settings.supervision is not None
         and settings.supervision.strategy != "one_for_one",
+        "turn_timeout and idle_timeout": settings.supervision is not None
+        and settings.supervision.has_time_limits,
     }
     if missing := [name for name, is_asked in asked.items() if is_asked]:
         raise WorkflowException(
