@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         Restart as Restart,
         RestartLimitError as RestartLimitError,
         ShutDown as ShutDown,
+        StalledTurn as StalledTurn,
         StrayCancelledError as StrayCancelledError,
         Supervision as Supervision,
         System as System,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         ZombieActor as ZombieActor,
         current_system as current_system,
         open_system as open_system,
+        report_stalls as report_stalls,
     )
     from actors.agents import (
         Agent as Agent,
@@ -288,7 +290,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             NameTakenError NotFound OutboxLimitError RemoteError ResponseStream Restart
             RestartLimitError ShutDown StrayCancelledError Supervision System
             SystemFacts Terminated TurnOverError UnhandledMessageError ZombieActor
-            current_system open_system
+            current_system open_system report_stalls StalledTurn
         """,
         "actors.agents": """
             Slot

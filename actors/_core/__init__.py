@@ -24,6 +24,7 @@ from actors._core._happenings import (
     ActorStopped as ActorStopped,
     DeadLetter as DeadLetter,
     Missed as Missed,
+    StalledTurn as StalledTurn,
     ZombieActor as ZombieActor,
 )
 from actors._core._inspect import ActorFacts as ActorFacts, SystemFacts as SystemFacts
@@ -38,6 +39,7 @@ from actors._core._reasons import (
     Terminated as Terminated,
 )
 from actors._core._ref import ActorRef as ActorRef
+from actors._core._stalls import report_stalls as report_stalls
 from actors._core._stream import ResponseStream as ResponseStream
 from actors._core._supervision import (
     Backoff as Backoff,

@@ -68,6 +68,18 @@ class ZombieActor:
 
 
 @attrs.frozen
+class StalledTurn:
+    """A turn held up all others, for it waited for nothing; ``stack`` is where, outermost first.
+
+    ``age`` is for how many real seconds it had done so. See `report_stalls`.
+    """
+
+    ref: ActorRef[Any]
+    age: float
+    stack: tuple[str, ...]
+
+
+@attrs.frozen
 class Missed:
     """The listener was too slow: ``count`` events were dropped before the next one."""
 
@@ -75,5 +87,12 @@ class Missed:
 
 
 SystemEvent: TypeAlias = (
-    ActorStarted | ActorStopped | ActorFailed | ActorRestarted | DeadLetter | ZombieActor | Missed
+    ActorStarted
+    | ActorStopped
+    | ActorFailed
+    | ActorRestarted
+    | DeadLetter
+    | ZombieActor
+    | StalledTurn
+    | Missed
 )
