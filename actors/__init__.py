@@ -60,12 +60,15 @@ if TYPE_CHECKING:
         RestartLimitError as RestartLimitError,
         ShutDown as ShutDown,
         StalledTurn as StalledTurn,
+        StashLimitError as StashLimitError,
         StrayCancelledError as StrayCancelledError,
         Supervision as Supervision,
         System as System,
         SystemFacts as SystemFacts,
         Terminated as Terminated,
+        TimerLimitError as TimerLimitError,
         TurnOverError as TurnOverError,
+        TurnTimeoutError as TurnTimeoutError,
         UnhandledMessageError as UnhandledMessageError,
         ZombieActor as ZombieActor,
         current_system as current_system,
@@ -77,25 +80,44 @@ if TYPE_CHECKING:
         AgentSession as AgentSession,
         BaseAgent as BaseAgent,
         BaseChatClient as BaseChatClient,
+        CharacterEstimatorTokenizer as CharacterEstimatorTokenizer,
         ChatMiddlewareLayer as ChatMiddlewareLayer,
         ChatTelemetryLayer as ChatTelemetryLayer,
+        CompactionProvider as CompactionProvider,
+        CompactionStrategy as CompactionStrategy,
         ContextProvider as ContextProvider,
         EchoChatClient as EchoChatClient,
         FetchProgress as FetchProgress,
+        FileHistoryProvider as FileHistoryProvider,
+        FileSessionStore as FileSessionStore,
         FunctionInvocationConfiguration as FunctionInvocationConfiguration,
         FunctionInvocationLayer as FunctionInvocationLayer,
         HistoryProvider as HistoryProvider,
         InMemoryHistoryProvider as InMemoryHistoryProvider,
         LocalModel as LocalModel,
+        MessageGroup as MessageGroup,
         OpenAIChatClient as OpenAIChatClient,
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
         OptionsCoT as OptionsCoT,
         RawAgent as RawAgent,
         RetryPolicy as RetryPolicy,
+        SelectiveToolCallCompactionStrategy as SelectiveToolCallCompactionStrategy,
         ServiceSessionId as ServiceSessionId,
         SessionContext as SessionContext,
+        SessionStore as SessionStore,
+        SlidingWindowStrategy as SlidingWindowStrategy,
         Slot as Slot,
+        SQLiteSessionStore as SQLiteSessionStore,
+        SummarizationStrategy as SummarizationStrategy,
+        TokenBudgetComposedStrategy as TokenBudgetComposedStrategy,
+        TokenizerProtocol as TokenizerProtocol,
+        ToolResultCompactionStrategy as ToolResultCompactionStrategy,
+        TruncationStrategy as TruncationStrategy,
+        apply_compaction as apply_compaction,
         fetch_model as fetch_model,
+        group_messages as group_messages,
+        included_messages as included_messages,
+        included_token_count as included_token_count,
         model_path as model_path,
         normalize_function_invocation_configuration as normalize_function_invocation_configuration,
         open_local_model as open_local_model,
@@ -288,11 +310,19 @@ __getattr__, __dir__, __all__ = lazy_names(
             AskTimeoutError Backoff Counters Crashed DeadLetter DeadlockError ExitReason
             Finished Killed LeftOpenError MailboxFullError MailboxPolicy Missed
             NameTakenError NotFound OutboxLimitError RemoteError ResponseStream Restart
-            RestartLimitError ShutDown StrayCancelledError Supervision System
-            SystemFacts Terminated TurnOverError UnhandledMessageError ZombieActor
+            RestartLimitError ShutDown StashLimitError StrayCancelledError Supervision System
+            SystemFacts Terminated TimerLimitError TurnOverError TurnTimeoutError
+            UnhandledMessageError ZombieActor
             current_system open_system report_stalls StalledTurn
         """,
         "actors.agents": """
+            FileHistoryProvider
+            FileSessionStore SQLiteSessionStore SessionStore
+            CharacterEstimatorTokenizer TokenizerProtocol included_token_count
+            SummarizationStrategy
+            CompactionStrategy SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy TruncationStrategy
+            MessageGroup group_messages included_messages
+            CompactionProvider apply_compaction
             Slot
             FetchProgress
             model_path

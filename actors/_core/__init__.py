@@ -13,8 +13,11 @@ from actors._core._errors import (
     OutboxLimitError as OutboxLimitError,
     RemoteError as RemoteError,
     RestartLimitError as RestartLimitError,
+    StashLimitError as StashLimitError,
     StrayCancelledError as StrayCancelledError,
+    TimerLimitError as TimerLimitError,
     TurnOverError as TurnOverError,
+    TurnTimeoutError as TurnTimeoutError,
     UnhandledMessageError as UnhandledMessageError,
 )
 from actors._core._happenings import (

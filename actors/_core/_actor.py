@@ -44,10 +44,12 @@ class Actor:
         supervision: how the children that this actor spawns are kept alive.
         interruptible: whether cancelling an ask may cancel the turn that serves it, even though
             the actor has no frozen state and so may be left with half of its work done.
+        stash_capacity: how many messages ``ctx.stash()`` may set aside.
     """
 
     state: Any = None
     interruptible: ClassVar[bool] = False
+    stash_capacity: ClassVar[int] = 1000
     supervision: ClassVar[Supervision] = Supervision()
     _handlers: ClassVar[dict[type, Callable[..., Any]]] = {}
     # Handlers by the very type of the message, as far as they were looked for.

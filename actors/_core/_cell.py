@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-import trio
-
-from actors._core._context import MESSAGE, NOTICE, STARTS, STOPS, ActorContext
+from actors._core._context import MESSAGE, NOTICE, STARTS, STASHED, STOPS, ActorContext
 from actors._core._errors import (
     ActorRestartingError,
     ActorStoppedError,
-    MailboxFullError,
-    UnhandledMessageError,
 )
-from actors._core._life import Life
-from actors._core._mailbox import NOTHING, Counters, Envelope, Mailbox
+from actors._core._letters import Letters
+from actors._core._mailbox import NOTHING, Envelope, Mailbox
 from actors._core._phases import (
     CLOSED,
     DRAIN,
@@ -30,11 +26,13 @@ from actors._core._phases import (
     STOP,
     STOPPED,
     STOPPING,
+    UNSTASH,
     URGENT,
     WIND_DOWN,
 )
 from actors._core._reasons import Finished
 from actors._core._reply import Request
+from actors._core._ticks import Tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from actors._core._dispatch import Worker
 
 
-class Cell(Life):
+class Cell(Letters):
     """One actor of a system."""
 
     __slots__ = ()
@@ -97,10 +95,7 @@ class Cell(Life):
         if self.phase >= STOPPING or self.pending & CLOSED:
             raise ActorStoppedError(self.name, message)
         if self.actor.find_handler(type(message)) is None:
-            raise self._unhandled(message)
-
-    def _unhandled(self, message: Any) -> UnhandledMessageError:
-        return UnhandledMessageError(self.name, message, self.actor.handled_types())
+            raise self.no_handler(message)
 
     def _make_room(self, mailbox: Mailbox, item: Any, message: Any, may_wait: bool) -> bool | None:
         """Apply the overflow policy. False: wait for room. None: the message is dealt with."""
@@ -108,7 +103,7 @@ class Cell(Life):
         if overflow == "block" and may_wait:
             return False
         if overflow == "drop_oldest":
-            self._lose(mailbox.lose_oldest(), "dropped: mailbox full")
+            self.lose(mailbox.lose_oldest(), "dropped: mailbox full")
             return True
         if overflow == "drop_newest" and item is message:
             # It was accepted and lost: the sender isn't told, so the accounts must tell.
@@ -116,10 +111,7 @@ class Cell(Life):
             mailbox.losses.dead += 1
             self.system.dead_letter(message, self.ref, "dropped: mailbox full")
             return None
-        raise self._full(message)
-
-    def _full(self, message: Any) -> MailboxFullError:
-        return MailboxFullError(self.name, message, self.options.mailbox.capacity)
+        raise self.no_room(message)
 
     def look_for_work(self) -> None:
         """Become ready if messages wait."""
@@ -130,26 +122,6 @@ class Cell(Life):
         """Take no more messages, and stop behind those that are queued."""
         if self.phase < STOPPING:
             self.wake(DRAIN)
-
-    def withdraw(self, request: Request, *, has_expired: bool = False) -> None:
-        """The asker is gone: take its request back, or interrupt the turn that serves it."""
-        was_accepted = None if self.mailbox is None else self.mailbox.withdraw(request)
-        if was_accepted is not None:
-            if was_accepted and has_expired:
-                self._expired(request)
-            elif was_accepted:
-                self.box().losses.withdrawn += 1
-            return
-        ctx = self.ctx
-        if ctx is not None and ctx.item is request and self._rolls_back():
-            ctx.worker.interrupt()
-
-    def _rolls_back(self) -> bool:
-        """Whether a turn may be cancelled by its asker: mutable attributes would be torn."""
-        if self.actor.interruptible:
-            return True
-        # What can't be hashed is mutable (a list, a dict, a class with fields that change).
-        return self.state is not None and type(self.state).__hash__ is not None
 
     # ------------------------------------------------------------------ turns
 
@@ -186,14 +158,29 @@ class Cell(Life):
 
     def _find(self, item: Any, worker: Worker) -> tuple[Callable[..., Any] | None, Any]:
         """Return the handler for *item*, and the message in it. None: it is dealt with."""
-        message = item.message if isinstance(item, Envelope) else item
+        message = self.opened(item)
         function = self.actor.find_handler(type(message))
         if function is None:
-            self._refuse(item, message)
+            self.refuse(item, message)
         # What expired before trio last saw to its deadlines has been taken back already.
-        elif message is not item and worker.turns > 1 and self._is_expired(item):
+        elif message is not item and worker.turns > 1 and self.is_expired(item):
             function = None
         return function, message
+
+    def _begin_returned(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
+        """Start a turn with the oldest message that comes back from the stash."""
+        while (item := self.next_returned()) is not None:
+            function, message = self._find(item, worker)
+            if function is not None:
+                ctx = self.ctx = ActorContext(self, worker, self.state, item)
+                self.context = self.base.copy()
+                turn: Coroutine[Any, Any, Any] = (
+                    function(self.actor, message, ctx)
+                    if message is item
+                    else _answer(item, function, self.actor, ctx)
+                )
+                return turn
+        return None
 
     def _begin_nothing(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         if self.pending & DRAIN and self.phase == RUNNING:
@@ -220,9 +207,10 @@ class Cell(Life):
         if self.pending & START:
             self.pending &= ~START
             return self._begin_hook(worker, STARTS, self._start_hook)
-        if self.pending & NOTICES and self.phase == RUNNING:
-            return self._begin_notice(worker)
-        return None
+        if self.phase != RUNNING:
+            return None
+        turn = self._begin_notice(worker) if self.pending & NOTICES else None
+        return self._begin_returned(worker) if turn is None and self.pending & UNSTASH else turn
 
     def _start_hook(self, ctx: ActorContext) -> Coroutine[Any, Any, None]:
         error = self.error
@@ -239,7 +227,7 @@ class Cell(Life):
 
     def _begin_notice(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         kin = self.family()
-        if kin.is_users_turn and self.mailbox is not None and self.mailbox.queue:
+        if kin.is_users_turn and (self.pending & UNSTASH or (self.mailbox and self.mailbox.queue)):
             # However many notices there are, messages get every other turn.
             kin.is_users_turn = False
             return None
@@ -263,7 +251,7 @@ class Cell(Life):
         self.context = self.base
         self.ctx = ctx.cell = None
         if ctx.kind != MESSAGE:
-            return self._hook_done(ctx.kind)
+            return self._hook_done(ctx)
         mailbox: Any = self.mailbox
         mailbox.handled += 1
         if type(ctx.item) is Request:  # it has no subclasses, and this is asked for every message
@@ -276,10 +264,12 @@ class Cell(Life):
         self.is_scheduled = False
         return False
 
-    def _hook_done(self, kind: int) -> bool:
-        if kind == STARTS:
+    def _hook_done(self, ctx: ActorContext) -> bool:
+        if ctx.kind == STASHED:
+            self.keep(ctx.item)
+        elif ctx.kind == STARTS:
             self.started()
-        elif kind == STOPS:
+        elif ctx.kind == STOPS:
             self.unlimit()
             self.wind_down()
         return self._has_more()
@@ -309,7 +299,7 @@ class Cell(Life):
         if fault is not None and error is not None:
             self.report_failure(error)
         error = fault or error
-        if kind == MESSAGE:
+        if kind in {MESSAGE, STASHED}:
             self._account(item, error)
         if error is not None:
             self.fail(error)
@@ -330,7 +320,7 @@ class Cell(Life):
             error = undelivered(self.name, envelope.message)
         elif self._is_worth_another_try(envelope, error):
             envelope.attempts += 1
-            self.box().put_back(envelope)
+            self.put_back(envelope)
             return
         else:
             losses.failed += 1
@@ -340,57 +330,11 @@ class Cell(Life):
     def _is_worth_another_try(self, envelope: Envelope, error: BaseException) -> bool:
         return (
             envelope.attempts < self.options.redeliver
+            and type(envelope) is not Tick
             and isinstance(error, Exception)
             and self.phase < STOPPING
             and not self.pending & STOP
         )
-
-    # ------------------------------------------------------------------ undelivered
-
-    def _is_expired(self, item: Envelope) -> bool:
-        """Whether nobody waits for the reply any more, though nobody has noticed yet."""
-        if not isinstance(item, Request) or item.timer is None:
-            return False
-        if item.deadline > trio.current_time():
-            return False
-        item.settle(None, item.is_late())
-        self._expired(item)
-        return True
-
-    def _expired(self, request: Request) -> None:
-        """The asker's time was over before anybody had begun with its request."""
-        self.box().losses.dead += 1
-        self.system.dead_letter(request.message, self.ref, "expired")
-
-    def _refuse(self, item: Any, message: Any) -> None:
-        """No handler any more: the factory made an actor of another class after a restart."""
-        self.box().losses.dead += 1
-        if not (isinstance(item, Request) and item.settle(None, self._unhandled(message))):
-            self.system.dead_letter(message, self.ref, "unhandled")
-
-    def _lose(self, item: Any, reason: str) -> None:
-        """Make *item* a dead letter; who waits for its reply is told."""
-        message = item.message if isinstance(item, Envelope) else item
-        if isinstance(item, Request):
-            is_stopped = self.phase == STOPPED
-            error = ActorStoppedError(self.name, message) if is_stopped else self._full(message)
-            item.settle(None, error)
-        self.system.dead_letter(message, self.ref, reason)
-
-    def return_mail(self) -> None:
-        """Turn what is left into dead letters; who waits for a reply is told."""
-        if self.mailbox is None:
-            return
-        for item, was_accepted in self.mailbox.close():
-            if was_accepted:
-                self._lose(item, "stopped")
-            elif isinstance(item, Request):
-                item.settle(None, ActorStoppedError(self.name, item.message))
-
-    def counters(self) -> Counters:
-        """Say where all messages of this actor are."""
-        in_progress = int(self.ctx is not None and self.ctx.kind == MESSAGE)
-        return Counters() if self.mailbox is None else self.mailbox.counters(in_progress)
 
 
 async def _answer(  # noqa: ASYNC910  (the handler says whether it waits)

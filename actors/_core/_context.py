@@ -13,7 +13,7 @@ from actors._core._reply import Request
 
 # msgspec looks at the types of fields when it encodes; a turn never is encoded.
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
     from contextlib import AbstractAsyncContextManager
 
     from actors._core._actor import Actor
@@ -31,6 +31,7 @@ MESSAGE: Final = 0
 STARTS: Final = 1
 STOPS: Final = 2
 NOTICE: Final = 3
+STASHED: Final = 4  # a message that is to be set aside
 
 
 # A struct because one is made for every message: its constructor is not Python.
@@ -116,6 +117,48 @@ class ActorContext(Turn, eq=False):
     def unwatch(self, ref: ActorRef[Any]) -> None:
         """Undo `watch`, if it isn't too late."""
         ref.unwatch(self.ref)
+
+    def stash(self) -> None:
+        """Set this turn's message aside when the handler returns; `unstash_all` brings it back.
+
+        Who asked goes on waiting. What is in the stash is kept over a restart, which brings it
+        back; a stop makes it dead letters.
+
+        Raises:
+            StashLimitError: if ``stash_capacity`` messages are in the stash.
+            ValueError: if the turn isn't a message's (but a hook's), or has done so already.
+        """
+        self._check().stash(self)
+
+    def unstash_all(self) -> None:
+        """Let all messages of the stash be handled next, before others, in their order."""
+        self._check().unstash_all()
+
+    def start_timer(
+        self, key: Hashable, message: Any, delay: float, *, repeat: bool = False
+    ) -> None:
+        """Send *message* to this actor itself, later.
+
+        Timers end with the incarnation: none of an earlier one is ever heard of.
+
+        Args:
+            key: names the timer among those of this actor. One with the same key is cancelled,
+                and a message of it that waits in the mailbox is taken back.
+            message: what to send. It waits behind other messages.
+            delay: in so many seconds.
+            repeat: again and again, every *delay* seconds. While a message of this timer waits in
+                the mailbox, no other one is sent.
+
+        Raises:
+            TimerLimitError: if the actor has 1,000 timers.
+            UnhandledMessageError: if it has no handler for *message*.
+            ValueError: if *delay* makes no sense.
+        """
+        self._check().ticks.start(key, message, delay, repeat=repeat)
+
+    def cancel_timer(self, key: Hashable) -> bool:
+        """Cancel a timer, and take back what it has sent. False: there was none to cancel."""
+        return self._check().ticks.cancel(key)
 
     def stop(self) -> None:
         """End this incarnation after the turn: its work is done.

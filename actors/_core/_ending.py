@@ -221,6 +221,8 @@ class Ending(Identity):
         self.pending &= ~WIND_DOWN
         if self.phase not in {ENDING, STOPPING} or self.ctx is not None:
             return
+        if self.kin is not None and self.kin.ticks is not None:
+            self.kin.ticks.clear()
         if self.pending & STOP:
             self.begin_stopping()  # it came while a last turn was in progress
             return
@@ -296,6 +298,8 @@ class Ending(Identity):
         for event in (kin.started, kin.stopped):
             if event is not None:
                 event.set()
+        if kin.registered is not None:
+            self.system.registry.unregister(kin.registered)
         for watcher in kin.watchers:
             watcher.family().watching.pop(self.me, None)
             watcher.notice(news)

@@ -125,6 +125,39 @@ class RestartLimitError(ActorsError):
         )
 
 
+class TurnTimeoutError(ActorsError, TimeoutError):
+    """A turn took longer than its supervisor allows, and was cancelled: it has failed."""
+
+    def __init__(self, actor: str, seconds: float) -> None:
+        self.actor = actor
+        self.seconds = seconds
+        super().__init__(
+            f"a turn of {actor} took longer than {seconds:g} s and was cancelled; allow more with "
+            "Supervision(turn_timeout=…), or let it send itself a message for the rest"
+        )
+
+
+class StashLimitError(ActorsError):
+    """The stash of an actor is full."""
+
+    def __init__(self, actor: str, limit: int) -> None:
+        self.limit = limit
+        super().__init__(
+            f"{actor} has {limit} messages in its stash; unstash them, or allow more with "
+            "stash_capacity in its class"
+        )
+
+
+class TimerLimitError(ActorsError):
+    """An actor has too many timers."""
+
+    def __init__(self, actor: str, limit: int) -> None:
+        self.limit = limit
+        super().__init__(
+            f"{actor} has {limit} timers; use the same key again for what replaces an earlier one"
+        )
+
+
 class TurnOverError(ActorsError):
     """The context of a turn was used after the turn had ended."""
 

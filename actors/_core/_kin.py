@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from actors._core._group import Regroup
     from actors._core._home import Home
     from actors._core._reasons import Terminated
+    from actors._core._stash import Stash
+    from actors._core._ticks import Ticks
     from actors._core._timers import Timer, Timers
 
 
@@ -76,9 +78,12 @@ class Kin:
         "notices",
         "own_recent",
         "recent",
+        "registered",
         "since",
         "started",
+        "stash",
         "stopped",
+        "ticks",
         "timer",
         "waits_for",
         "watchers",
@@ -110,6 +115,9 @@ class Kin:
         self.since = 0.0
         self.timer: Timer | None = None
         self.group: Group | None = None
+        self.stash: Stash | None = None
+        self.ticks: Ticks | None = None
+        self.registered: str | None = None
 
     def limit(self, timers: Timers, budget: float, out_of_time: Callable[[], None]) -> None:
         """Let a step of stopping begin, which ends by `unlimit` or *out_of_time*.

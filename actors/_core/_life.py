@@ -85,6 +85,7 @@ class Life(Ending):
         kin.incarnation += 1
         kin.left, kin.timer, kin.recent, kin.group = None, None, (), None
         self.phase = STARTING
+        self.me.unstash_all()
         try:
             self.actor = self.base.copy().run(make, self.factory)
         except BaseException as exc:  # noqa: BLE001, ASYNC103  (a failed start is a failure)
@@ -97,7 +98,7 @@ class Life(Ending):
 
     # ------------------------------------------------------------------ children
 
-    def check_name(self, name: str | int) -> None:
+    def check_name(self, name: str | int) -> Group:
         """Refuse a child if it can't have this name, or can't be at all.
 
         Raises:
@@ -113,6 +114,7 @@ class Life(Ending):
             self.family().group = Group(has_time_limits=limits)
         elif name in self.kin.children:
             raise NameTakenError(f"{self.name}/{name}")
+        return self._group()
 
     def check_significant(self, options: Options) -> None:
         """Refuse a significant child that could never end this actor.

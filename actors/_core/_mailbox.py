@@ -68,6 +68,7 @@ class Counters:
     in_progress: int = 0
     queued: int = 0
     peak: int = 0
+    stashed: int = 0
 
     @property
     def is_balanced(self) -> bool:
@@ -80,6 +81,7 @@ class Counters:
             + self.dead_lettered
             + self.in_progress
             + self.queued
+            + self.stashed
         )
 
 

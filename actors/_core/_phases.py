@@ -19,6 +19,7 @@ HOOK: Final = 32  # the stop hook has to run now
 HOOK_LATER: Final = 64  # it has to run once the children have stopped
 FAULT: Final = 128  # the turn that is being interrupted failed for a reason from outside
 DRAIN: Final = 256  # stop when no message is left
+UNSTASH: Final = 512  # messages come back from the stash
 # What must not wait for the next message.
 URGENT: Final = START | STOP | WIND_DOWN | FINISH | HOOK
 # What lets no more messages in.

@@ -41,7 +41,9 @@ from actors._core._kin import DEFAULT, Options
 from actors._core._mailbox import MailboxPolicy
 from actors._core._phases import STOPPED
 from actors._core._reasons import Killed, ShutDown
+from actors._core._registry import Registry
 from actors._core._supervision import Restart, Supervision
+from actors._core._timed import TimedCell
 from actors._core._timers import Timers
 from actors._core._turn import bare, split
 
@@ -83,6 +85,7 @@ class System:
         self.dispatcher.owner = self
         self.askers = Askers(self.dispatcher)
         self.timers = Timers()
+        self.registry = Registry()
         self.dead_letters = DeadLetters()
         self.listeners: dict[Listener, None] = {}
         self._budget = shutdown_budget
@@ -137,6 +140,31 @@ class System:
         """Listen to the kernel's events, from the moment the block is entered."""
         return Listener(self.listeners, buffer)
 
+    def register(self, name: str, ref: ActorRef[Any]) -> None:
+        """Let others find the actor by *name*, until it ends; restarts don't matter.
+
+        Raises:
+            NameTakenError: if a living actor has the name.
+            ActorStoppedError: if the actor has ended.
+            ValueError: if it has another name, isn't of this system, or *name* is empty.
+        """
+        cell = ref._cell  # noqa: SLF001  (the system and its refs are one module's)
+        if cell.system is not self:
+            raise ValueError(f"{ref.name} isn't an actor of this system")
+        self.registry.register(name, cell)
+
+    def unregister(self, name: str) -> bool:
+        """Take *name* from the actor that has it. False: none has."""
+        return self.registry.unregister(name)
+
+    def whereis(self, name: str) -> ActorRef[Any] | None:
+        """Return the living actor that was registered under *name*, or None."""
+        return self.registry.whereis(name)
+
+    async def wait_registered(self, name: str) -> ActorRef[Any]:
+        """Wait until an actor is registered under *name*, and return it."""
+        return await self.registry.wait(name)
+
     def counters(self, ref: ActorRef[Any]) -> Counters:
         """Say where all messages are that *ref* accepted."""
         return ref._cell.counters()  # noqa: SLF001  (the system and its refs are one module's)
@@ -172,8 +200,9 @@ class System:
             if chosen.significant:
                 parent.check_significant(chosen)
         own_name = next(self._numbers) if name is None else name
-        parent.check_name(own_name)
-        cell = Cell(self, parent, own_name, partial(factory, *args) if args else factory, chosen)
+        group = parent.check_name(own_name)
+        kind = TimedCell if group.has_time_limits else Cell
+        cell = kind(self, parent, own_name, partial(factory, *args) if args else factory, chosen)
         parent.adopt(cell)
         if chosen.dedicated_task:
             cell.dispatcher = self._dedicated()
