@@ -25,7 +25,7 @@ from protocols._responses import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Mapping, MutableMapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
     from types import TracebackType
 
     from protocols._message import AgentRunInputs, Message
@@ -130,7 +130,7 @@ class SupportsAgentRun(Protocol):
 class SupportsChatGetResponse(Protocol):
     """Whatever can be a chat client; ``get_response`` is plain, as ``run`` of an agent is."""
 
-    additional_properties: MutableMapping[str, Any]
+    additional_properties: dict[str, Any]
 
     @overload
     def get_response(

@@ -19,12 +19,40 @@ if TYPE_CHECKING:
         FunctionInvocationLayer as FunctionInvocationLayer,
         OptionsCoT as OptionsCoT,
     )
+    from actors.agents._compaction._apply import (
+        CompactionProvider as CompactionProvider,
+        apply_compaction as apply_compaction,
+    )
+    from actors.agents._compaction._groups import (
+        MessageGroup as MessageGroup,
+        group_messages as group_messages,
+        included_messages as included_messages,
+    )
+    from actors.agents._compaction._strategies import (
+        CompactionStrategy as CompactionStrategy,
+        SelectiveToolCallCompactionStrategy as SelectiveToolCallCompactionStrategy,
+        SlidingWindowStrategy as SlidingWindowStrategy,
+        TokenBudgetComposedStrategy as TokenBudgetComposedStrategy,
+        ToolResultCompactionStrategy as ToolResultCompactionStrategy,
+        TruncationStrategy as TruncationStrategy,
+    )
+    from actors.agents._compaction._summarize import (
+        SummarizationStrategy as SummarizationStrategy,
+    )
+    from actors.agents._compaction._tokens import (
+        CharacterEstimatorTokenizer as CharacterEstimatorTokenizer,
+        TokenizerProtocol as TokenizerProtocol,
+        included_token_count as included_token_count,
+    )
     from actors.agents._context import (
         ContextProvider as ContextProvider,
         SessionContext as SessionContext,
     )
     from actors.agents._echo import (
         EchoChatClient as EchoChatClient,
+    )
+    from actors.agents._file_history import (
+        FileHistoryProvider as FileHistoryProvider,
     )
     from actors.agents._function_config import (
         FunctionInvocationConfiguration as FunctionInvocationConfiguration,
@@ -57,6 +85,11 @@ if TYPE_CHECKING:
         AgentSession as AgentSession,
         ServiceSessionId as ServiceSessionId,
     )
+    from actors.agents._session_store import (
+        FileSessionStore as FileSessionStore,
+        SessionStore as SessionStore,
+        SQLiteSessionStore as SQLiteSessionStore,
+    )
     from actors.agents._state_codec import (
         register_state_type as register_state_type,
     )
@@ -64,6 +97,27 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "actors.agents._file_history": """
+            FileHistoryProvider
+        """,
+        "actors.agents._session_store": """
+            FileSessionStore SQLiteSessionStore SessionStore
+        """,
+        "actors.agents._compaction._tokens": """
+            CharacterEstimatorTokenizer TokenizerProtocol included_token_count
+        """,
+        "actors.agents._compaction._summarize": """
+            SummarizationStrategy
+        """,
+        "actors.agents._compaction._strategies": """
+            CompactionStrategy SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy TruncationStrategy
+        """,
+        "actors.agents._compaction._groups": """
+            MessageGroup group_messages included_messages
+        """,
+        "actors.agents._compaction._apply": """
+            CompactionProvider apply_compaction
+        """,
         "actors.agents._local._files": """
             FetchProgress
             model_path
