@@ -164,7 +164,25 @@ class WorkflowRunnerException(WorkflowException):
 
 
 class WorkflowConvergenceException(WorkflowRunnerException):
-    """A run was not done after ``max_iterations``."""
+    """A run was not done after ``max_iterations``.
+
+    Args:
+        message: which run, and what to do.
+        max_iterations: how many there could be.
+        in_flight: the messages that nobody has handled yet, each with the executor it is for.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        inner_exception: BaseException | None = None,
+        *,
+        max_iterations: int | None = None,
+        in_flight: tuple[tuple[str, Any], ...] = (),
+    ) -> None:
+        super().__init__(message, inner_exception)
+        self.max_iterations = max_iterations
+        self.in_flight = in_flight
 
 
 class WorkflowCheckpointException(WorkflowRunnerException):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from actors._core._supervision import Restart, StartAgain, decide
 
 if TYPE_CHECKING:
-    import random
+    from collections.abc import Callable
 
     from actors._core._supervision import Supervision
 
@@ -17,7 +17,7 @@ class Attempts:
 
     Args:
         supervision: which failed turns are tried again; None for none.
-        chance: for the jitter of backoffs.
+        chance: gives numbers from 0 to 1, for the jitter of backoffs.
 
     Attributes:
         failed: failed attempts so far, by delivery; only those that have any.
@@ -25,7 +25,7 @@ class Attempts:
 
     __slots__ = ("_chance", "_recent", "_supervision", "failed")
 
-    def __init__(self, supervision: Supervision | None, chance: random.Random) -> None:
+    def __init__(self, supervision: Supervision | None, chance: Callable[[], float]) -> None:
         self._supervision = supervision
         self._chance = chance
         self._recent: dict[str, tuple[float, ...]] = {}
@@ -53,7 +53,7 @@ class Attempts:
             error,
             self._recent.get(budget, ()),
             now=now,
-            chance=self._chance.random(),
+            chance=self._chance(),
         )
         if not isinstance(decision, StartAgain):
             return None

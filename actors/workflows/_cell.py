@@ -37,6 +37,7 @@ class ExecutorCell:
         "find",
         "is_plain",
         "is_scheduled",
+        "is_torn",
         "mailbox",
         "name",
         "rolls_back_by_hooks",
@@ -60,6 +61,8 @@ class ExecutorCell:
         self.snapshot: Any = None
         # Whether a failed turn is undone by giving the executor its last snapshot back.
         self.rolls_back_by_hooks = conductor.journals is not None and has_snapshots(executor)
+        # Whether a turn has begun since the snapshot, and didn't count.
+        self.is_torn = False
         # Whether the handler's own coroutine is the whole turn.
         self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
 
@@ -162,8 +165,9 @@ class ExecutorCell:
     async def _roll_back(self, ctx: TurnContext) -> None:  # noqa: ASYNC910  (mostly nothing to do)
         if self.snapshot is None:
             self.snapshot = await self._saved()
-        elif ctx.attempt > 1:
+        elif self.is_torn or ctx.attempt > 1:
             await self.executor.on_checkpoint_restore(deepcopy(self.snapshot))
+        self.is_torn = True
 
     async def _saved(self) -> dict[str, Any]:
         # Hooks like to hand out the very list that the next turn will change.
@@ -174,9 +178,12 @@ class ExecutorCell:
         conductor = self.conductor
         if conductor.is_over:
             return self.not_done(None)
-        ctx, self.ctx = self.ctx, None
+        ctx = self.ctx
         assert ctx is not None
-        ctx.is_open = False
+        if ctx.rare is not None and conductor.must_run_again(ctx):
+            return self.not_done(None)
+        self.ctx = None
+        ctx.is_open = self.is_torn = False
         self.mailbox.handled += 1
         conductor.commit(ctx)
         return self._has_more()

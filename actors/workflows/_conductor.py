@@ -30,8 +30,9 @@ from actors.workflows._cell import ExecutorCell
 from actors.workflows._deliveries import Effects, News
 from actors.workflows._input import InputTypeError
 from actors.workflows._outbox import Outbox
-from actors.workflows._superstep import Superstep
-from protocols._errors import EdgeConditionError
+from actors.workflows._retries import rolls_back
+from actors.workflows._schedules import make_schedule
+from protocols._errors import EdgeConditionError, WorkflowRunnerException
 from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from actors.workflows._context import TurnContext
     from actors.workflows._deliveries import Request
     from actors.workflows._durable._journal import Journal, JournalEntry
+    from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
     from actors.workflows._run import Run
     from actors.workflows._settings import Settings
@@ -110,15 +112,15 @@ class Conductor:
         self.shared = carry.shared
         self.requests = carry.requests
         self.outbox = Outbox(graph, carry)
-        self.schedule = Superstep(carry.rounds, settings.max_iterations)
-        self.attempts = Attempts(settings.supervision, run.chance)
+        self.schedule = make_schedule(settings, carry.rounds)
+        self.attempts = Attempts(settings.supervision, run.chance.random)
         self.outputs: dict[str | None, list[Any]] = {}
         self.cells: dict[str, ExecutorCell] = {}
         # Commits that the gate still holds back.
         self.unsettled = 0
         # What turns did outside, by delivery; kept where turns may be run again.
         self.journals: dict[int, Journal] | None = None
-        if run.gate is not None or settings.supervision is not None:
+        if run.gate is not None or settings.supervision is not None or settings.schedule == "flow":
             self.journals = {}
 
     def start(self) -> None:
@@ -175,6 +177,17 @@ class Conductor:
         del self.run
 
     # ------------------------------------------------------------------ turns
+
+    def must_run_again(self, ctx: TurnContext) -> bool:
+        """Whether a turn that went well doesn't count, since what it has read is out of date."""
+        if not self.schedule.is_stale(ctx):
+            return False
+        executor = ctx.cell.executor
+        if executor.id in self.graph.factories:
+            ctx.cell.renew(self.carry.renewed(self.graph, executor.id))
+        elif not rolls_back(executor):
+            self.fail(_cannot_run_again(executor))
+        return True
 
     def commit(self, ctx: TurnContext) -> None:
         """Apply a turn: all of it, now, or the run fails and none of it counts."""
@@ -359,3 +372,12 @@ class Conductor:
             self.outbox.touch(effects.scope)
             if effects.scope is not None:
                 self.outbox.leave(effects.scope)
+
+
+def _cannot_run_again(executor: Executor) -> WorkflowRunnerException:
+    return WorkflowRunnerException(
+        f"a turn of executor {executor.id!r} has read state that another turn has changed since, "
+        f"and can't be run again: its attributes ({', '.join(executor.kept_attributes)}) would "
+        "stay as it left them. Declare a frozen `state`, define on_checkpoint_save and "
+        "on_checkpoint_restore, or use schedule='superstep'"
+    )

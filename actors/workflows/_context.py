@@ -133,7 +133,7 @@ class TurnContext(WorkflowContext[Any, Any]):
         if self.writes is not None and key in self.writes:
             return self.writes[key]
         conductor = self.cell.conductor
-        return conductor.schedule.read(conductor, self.delivery.target, key, default)
+        return conductor.schedule.read(conductor, self, key, default)
 
     def set_state(self, key: str, value: Any) -> None:
         """See `WorkflowContext.set_state`."""

@@ -34,14 +34,16 @@ class Rare:
     """What only some turns have.
 
     ``chosen`` and ``snapshot`` are what the end of the turn found out where it had to await:
-    the targets of each message, and what the executor keeps.
+    the targets of each message, and what the executor keeps. ``reads`` are the versions of the
+    state that the turn has read, where these may change meanwhile.
     """
 
-    __slots__ = ("actions", "chosen", "requests", "snapshot")
+    __slots__ = ("actions", "chosen", "reads", "requests", "snapshot")
 
     def __init__(self) -> None:
         self.actions: list[Callable[[], None]] = []
         self.chosen: list[tuple[str, ...]] | None = None
+        self.reads: dict[str, int] = {}
         self.requests: dict[str, Request] = {}
         self.snapshot: Any = None
 

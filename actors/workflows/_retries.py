@@ -32,7 +32,7 @@ def unretryable(
     if supervision is None or supervision.max_restarts == 0:
         return
     for name, each in executors.items():
-        if name not in factories and not _rolls_back(each):
+        if name not in factories and not rolls_back(each):
             attributes = ", ".join(each.kept_attributes)
             yield WorkflowValidationError(
                 f"executor {name!r} can't be tried again as supervision asks: its attributes "
@@ -43,7 +43,8 @@ def unretryable(
             )
 
 
-def _rolls_back(executor: Executor) -> bool:
+def rolls_back(executor: Executor) -> bool:
+    """Whether an executor can be put back to where it was before a turn."""
     kind = type(executor)
     return (
         executor.state is not None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocols._errors import WorkflowConvergenceException
+from actors.workflows._limit import not_done
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from actors.workflows._conductor import Conductor
+    from actors.workflows._context import TurnContext
     from actors.workflows._deliveries import Effects, News
 
 
@@ -33,21 +34,20 @@ class Superstep:
         self._effects: dict[int, Effects] = {}
         self._own: dict[str, dict[str, Any]] = {}
 
-    def read(self, conductor: Conductor, reader: str, key: str, default: Any) -> Any:
-        """Return what *reader* sees under *key*: its own writes of the round, else the committed."""
-        own = self._own.get(reader)
+    def read(self, conductor: Conductor, ctx: TurnContext, key: str, default: Any) -> Any:
+        """Return what a turn sees: its executor's writes of the round, else the committed."""
+        own = self._own.get(ctx.delivery.target)
         return own[key] if own and key in own else conductor.shared.get(key, default)
+
+    def is_stale(self, ctx: TurnContext) -> bool:  # noqa: ARG002
+        """What is committed doesn't change in a round."""
+        return False
 
     def start(self, conductor: Conductor, news: News) -> None:
         """Begin a round; or fail the run, if it has had all that it may."""
         if self.number >= self._limit:
             # Not raised: the commit that brought us here is told of, and then the failure.
-            error = WorkflowConvergenceException(
-                f"workflow {conductor.settings.name!r} was not done after "
-                f"{conductor.settings.max_iterations} supersteps; is there a loop without an "
-                "end? Otherwise allow more with WorkflowBuilder(max_iterations=…)"
-            )
-            conductor.fail(error)
+            conductor.fail(not_done(conductor, "supersteps"))
             return
         news.events.append(self._event("superstep_started", self.number + 1))
 

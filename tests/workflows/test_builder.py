@@ -251,7 +251,6 @@ def test_options_become_settings() -> None:
 @pytest.mark.parametrize(
     "option",
     [
-        {"schedule": "flow"},
         {"strict_types": True},
         {"checkpoint_storage": "the store"},
         {"durability": "async"},

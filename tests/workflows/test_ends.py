@@ -690,8 +690,6 @@ async def test_the_final_response_of_a_failed_stream_raises_the_same_error() -> 
 def test_what_is_not_there_yet_is_refused_and_not_ignored() -> None:
     with pytest.raises(WorkflowException, match="not there yet"):
         chain(Node("a")).run(checkpoint_id="x")
-    with pytest.raises(WorkflowException, match="doesn't do schedule='flow', strict_types=True"):
-        chain(Node("a"), schedule="flow", strict_types=True)
 
 
 async def test_a_story_can_be_told_from_a_result() -> None:
