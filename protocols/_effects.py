@@ -168,8 +168,10 @@ class _Failure:
     error: Exception
 
 
-async def _tried(call: Callable[[], Awaitable[ResultT]]) -> ResultT | _Failure:
+async def _tried(  # noqa: ASYNC910 (what it calls is its checkpoint)
+    call: Callable[[], Awaitable[ResultT]],
+) -> ResultT | _Failure:
     try:
         return await call()
     except Exception as error:  # noqa: BLE001 (it is raised again, once it is recorded)
-        return _Failure(error)
+        return _Failure(error)  # noqa: ASYNC910 (there may be nothing to wait for)

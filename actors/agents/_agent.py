@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, overload
 
 import trio
 
 from actors.agents._agent_options import default_options as merged_defaults
 from actors.agents._agent_run import AgentRun
-from actors.agents._base import BaseAgent
+from actors.agents._base import BaseAgent, as_list
+from actors.agents._middleware._kinds import categorize
+from actors.agents._middleware._layer import AgentMiddlewareLayer
+from actors.agents._run_link import ToolErrors
+from actors.agents._telemetry import AgentTelemetryLayer
 from protocols._errors import AgentInvalidRequestException, MiddlewareException
 from protocols._message import AgentRunInputs, normalize_messages
 
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
 
 class RawAgent(BaseAgent):
     """An agent around a chat client, without layers of its own; see ``Agent``."""
+
+    runs_client_middleware: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -42,6 +50,7 @@ class RawAgent(BaseAgent):
         compaction_strategy: Any = None,
         tokenizer: Any = None,
         additional_properties: Mapping[str, Any] | None = None,
+        tool_errors: ToolErrors = "model",
     ) -> None:
         super().__init__(
             id=id,
@@ -63,7 +72,10 @@ class RawAgent(BaseAgent):
                 require_per_service_call_history_persistence or None
             ),
         )
+        if tool_errors not in get_args(ToolErrors):
+            raise ValueError(f"tool_errors is 'model' or 'raise', not {tool_errors!r}")
         self.client = client
+        self.tool_errors = tool_errors
         self.default_options = merged_defaults(
             client, default_options, instructions=instructions, tools=tools
         )
@@ -140,7 +152,7 @@ class RawAgent(BaseAgent):
             stream: whether the answer is to come in updates.
             session: remembers the conversation. A run that fails, is cancelled or is left early
                 adds to it what text had come, marked as interrupted, and nothing else.
-            middleware: not in this version.
+            middleware: of this run, inside of the agent's own.
             tools: the model may call these in this run; they win over ``options["tools"]``.
             options: chat options of this run, over the agent's.
             compaction_strategy: not in this version.
@@ -150,12 +162,8 @@ class RawAgent(BaseAgent):
 
         Raises:
             AgentInvalidRequestException: something was given that isn't there yet.
-            MiddlewareException: there is middleware.
+            MiddlewareException: there is middleware that can't run.
         """
-        if middleware:
-            raise MiddlewareException(
-                f"agent {self.name or self.id} can't run middleware in this version: leave it out"
-            )
         self._refuse(compaction_strategy=compaction_strategy, tokenizer=tokenizer)
         run = AgentRun(
             agent=self,
@@ -163,10 +171,31 @@ class RawAgent(BaseAgent):
             session=session,
             options=options or {},
             tools=tools,
+            middleware=self._client_middleware(middleware),
             client_kwargs=client_kwargs,
             function_invocation_kwargs=function_invocation_kwargs,
         )
         return run.stream() if stream else run.respond()
+
+    def _client_middleware(self, of_run: Any) -> list[Any]:
+        """Give the middleware that is the client's to run: the agent's, then the run's."""
+        given = as_list(of_run)
+        if not given and not self.middleware:
+            return given
+        kinds = categorize(given)
+        if kinds.agent:
+            raise MiddlewareException(
+                f"{type(self).__name__} {self.name or self.id} runs no agent middleware, so "
+                f"{kinds.agent[0]!r} would be ignored: use Agent, or as_builder().use(...)"
+            )
+        own = categorize(self.middleware)
+        found = [*own.chat, *own.function, *kinds.chat, *kinds.function]
+        if found and not accepts_middleware(self.client):
+            raise MiddlewareException(
+                f"the client of agent {self.name or self.id} is a {type(self.client).__name__} "
+                f"whose get_response takes no middleware, so {found[0]!r} can't run"
+            )
+        return found
 
     def _refuse(self, **given: Any) -> None:
         names = ", ".join(name for name, value in given.items() if value is not None)
@@ -199,7 +228,18 @@ class RawAgent(BaseAgent):
             await stack.__aexit__(exc_type, exc, traceback)  # noqa: ASYNC102
 
 
-class Agent(RawAgent):
+@lru_cache(maxsize=256)
+def _takes_middleware(get_response: Any) -> bool:
+    parameters = inspect.signature(get_response).parameters.values()
+    return any(one.name == "middleware" or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def accepts_middleware(client: Any) -> bool:
+    """Say whether a chat client can be given middleware for a call."""
+    return _takes_middleware(getattr(client.get_response, "__func__", client.get_response))
+
+
+class Agent(AgentMiddlewareLayer, AgentTelemetryLayer, RawAgent):
     """A model with instructions, a memory and a name.
 
     ``async with agent`` opens and closes the client, if it is a context manager.
@@ -213,15 +253,17 @@ class Agent(RawAgent):
         tools: what the model may call; they win over ``default_options``.
         default_options: chat options of every run.
         context_providers: add to what the model gets, in this order.
-        middleware: not in this version.
+        middleware: around its runs, model calls and tool calls, outermost first.
         require_per_service_call_history_persistence: not in this version.
         compaction_strategy: not in this version.
         tokenizer: not in this version.
         additional_properties: metadata, never sent to a model.
+        tool_errors: an exception of a tool goes to the ``"model"``, which may do better, or is
+            to ``"raise"`` as the error of the run.
 
     Raises:
         TypeError: the client is none.
         ValueError: two different tools have one name.
         AgentInvalidRequestException: something was given that isn't there yet.
-        MiddlewareException: there is middleware.
+        MiddlewareException: something is no middleware.
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from actors.agents._base import as_list
+from actors.agents._tools._collection import distinct_tools, normalize_tools
 from protocols._options import merge_chat_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def default_options(
@@ -32,7 +34,7 @@ def default_options(
         merged["instructions"] = instructions
     if tools is not None:
         merged["tools"] = tools
-    merged["tools"] = distinct_tools(as_list(merged.get("tools"))) or None
+    merged["tools"] = distinct_tools(normalize_tools(merged.get("tools"))) or None
     return {key: value for key, value in merged.items() if value is not None}
 
 
@@ -56,35 +58,14 @@ def run_options(
     """
     given = dict(options or {})
     if tools is not None:
-        given["tools"] = as_list(tools)
+        given["tools"] = tools
+    if given.get("tools") is not None:
+        given["tools"] = normalize_tools(given["tools"])
     merged = merge_chat_options(merge_chat_options(defaults, contributed), given)
-    merged["tools"] = distinct_tools(as_list(merged.get("tools")))
+    merged["tools"] = distinct_tools(normalize_tools(merged.get("tools")))
     if not merged["tools"]:
         del merged["tools"]
         # A choice between no tools is refused by some services.
         if merged.get("tool_choice") == "auto":
             del merged["tool_choice"]
     return merged
-
-
-def distinct_tools(tools: Iterable[Any]) -> list[Any]:
-    """Give the tools, the same object once.
-
-    Raises:
-        ValueError: two different ones have one name, so a call could mean either.
-    """
-    found: dict[Any, Any] = {}
-    for tool in tools:
-        name = _tool_name(tool)
-        if found.setdefault(name, tool) is not tool:
-            raise ValueError(f"two different tools are called {name!r}: rename one of them")
-    return list(found.values())
-
-
-def _tool_name(tool: Any) -> Any:
-    if isinstance(tool, Mapping):
-        function = tool.get("function")
-        name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
-    else:
-        name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
-    return name or id(tool)

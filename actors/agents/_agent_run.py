@@ -10,9 +10,12 @@ import trio
 
 from actors._core._stream import ResponseStream
 from actors.agents._agent_options import run_options
-from actors.agents._base import provider_state, run_after_providers
+from actors.agents._base import as_list, provider_state, run_after_providers
 from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._history import INTERRUPTED_KEY, HistoryProvider, InMemoryHistoryProvider
+from actors.agents._loop._asking import says_something
+from actors.agents._loop._pending import Pending, bind, has_approvals
+from actors.agents._run_link import RunLink, current_link
 from actors.agents._session import AgentSession
 from protocols._errors import AgentInvalidRequestException, AgentInvalidResponseException
 from protocols._message import Message
@@ -40,6 +43,7 @@ class AgentRun:
         session: the caller's session, if any.
         options: the options of the run.
         tools: the tools of the run; they win over those in ``options``.
+        middleware: chat and function middleware of the run.
         client_kwargs: for the client.
         function_invocation_kwargs: for tools.
     """
@@ -49,18 +53,34 @@ class AgentRun:
     session: AgentSession | None
     options: Mapping[str, Any]
     tools: Any
+    middleware: list[Any]
     client_kwargs: Mapping[str, Any] | None
     function_invocation_kwargs: Mapping[str, Any] | None
+    link: RunLink = attrs.field(init=False)
     context: SessionContext = attrs.field(init=False)
     _providers: list[ContextProvider] = attrs.field(init=False, factory=list)
     _injected: ContextProvider | None = attrs.field(init=False, default=None)
     _response_format: Any = attrs.field(init=False, default=None)
 
+    def __attrs_post_init__(self) -> None:
+        self.link = RunLink(
+            session=self.session,
+            is_lasting=self.session is not None,
+            agent=self.agent,
+            tool_errors=self.agent.tool_errors,
+        )
+
     # -------------------------------------------------------------------- the two ways
 
     async def respond(self) -> AgentResponse[Any]:
         """Run without a stream."""
-        answer = await self._ask(stream=False, options=await self._prepared())
+        options = await self._prepared()
+        try:
+            answer = await self._ask(stream=False, options=options)
+        except BaseException:
+            with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                await self.close_history(())
+            raise
         if not answer:
             raise AgentInvalidResponseException(
                 f"the client of agent {self._who} answered with {answer!r}, which is no response"
@@ -79,16 +99,27 @@ class AgentRun:
         return aiter(self._ask(stream=True, options=await self._prepared()))
 
     def _ask(self, *, stream: bool, options: dict[str, Any]) -> Any:
-        kwargs = {"function_invocation_kwargs": self.function_invocation_kwargs}
-        kwargs["client_kwargs"] = self.client_kwargs
-        messages = self.context.get_messages(include_input=True)
-        return self.agent.client.get_response(
-            messages,
-            stream=stream,
-            options=options,
-            # A client may do without parameters for what nobody gives.
-            **{name: given for name, given in kwargs.items() if given},
-        )
+        client_kwargs = dict(self.client_kwargs or {})
+        kwargs = {
+            "function_invocation_kwargs": self.function_invocation_kwargs,
+            "middleware": [
+                *self.middleware,
+                *as_list(client_kwargs.pop("middleware", None)),
+                *self.context.get_middleware(),
+            ],
+            "client_kwargs": client_kwargs,
+        }
+        token = current_link.set(self.link)
+        try:
+            return self.agent.client.get_response(
+                self.context.get_messages(include_input=True),
+                stream=stream,
+                options=options,
+                # A client may do without parameters for what nobody gives.
+                **{name: given for name, given in kwargs.items() if given},
+            )
+        finally:
+            current_link.reset(token)
 
     @property
     def _who(self) -> str:
@@ -105,6 +136,7 @@ class AgentRun:
                 f"agent {self._who} uses a chat client, whose conversations have a string as "
                 f"their id; this session's service_session_id is {service_id!r}"
             )
+        self._decide()
         defaults = dict(self.agent.default_options)
         if service_id:
             defaults["conversation_id"] = service_id
@@ -121,15 +153,25 @@ class AgentRun:
             return self._without_arguments(known)  # noqa: ASYNC910 (the client is called next)
         await self._contribute(service_owned=conversation is not None)
         context = self.context
-        if context.get_middleware():
-            raise AgentInvalidRequestException(
-                f"a context provider of agent {self._who} adds middleware, which this version "
-                "can't run"
-            )
         contributed = {"instructions": "\n".join(context.instructions), "tools": context.tools}
         given = {name: value for name, value in contributed.items() if value}
         options = run_options(defaults, given, self.options, tools=self.tools)
         return self._without_arguments(options)
+
+    def _decide(self) -> None:
+        """Look for answers to what people were asked; what answers nothing isn't heard at all.
+
+        Here rather than in the loop, so that it doesn't get into the history either.
+        """
+        config = getattr(self.agent.client, "function_invocation_configuration", None)
+        if config is None or not config["enabled"] or config["disable_approval_response_binding"]:
+            return
+        pending = Pending(None if self.session is None else self.session.state)
+        if not pending and not has_approvals(self.messages):
+            self.link.decisions = []
+            return
+        self.messages, self.link.decisions = bind(self.messages, pending)
+        self.link.says_more = says_something(self.messages, self.link.decisions)
 
     def _providers_for(
         self, options: Mapping[str, Any], conversation: str | None
@@ -154,7 +196,7 @@ class AgentRun:
     ) -> None:
         if self.session is None:
             # So that what providers keep in the state lives as long as the run.
-            self.session = self.agent.create_session()
+            self.session = self.link.session = self.agent.create_session()
         for provider in self._providers:
             if service_owned and isinstance(provider, HistoryProvider):
                 continue  # the model would get the history twice
@@ -255,22 +297,24 @@ class AgentRun:
         return [one for one in self._providers if one is not self._injected]
 
     async def close_history(self, updates: Sequence[AgentResponseUpdate]) -> None:
-        """Keep the text of a run that was cut short, as an interrupted message.
+        """Keep what there is of a run that was cut short.
 
-        Other providers hear of runs that succeed only. Without any text nothing is kept: the
-        caller can simply ask again. Calls of tools are left out, since nothing answers them.
+        That is its complete turns, with a result for each call, and then the text of the turn
+        in progress, as an interrupted message. Other providers hear of runs that succeed only.
+        If nothing had come, nothing is kept: the caller can simply ask again.
+
+        Args:
+            updates: those of the turn in progress.
         """
+        messages = list(self.link.transcript)
         text = "".join([update.text for update in updates if update.role in {None, "assistant"}])
-        if not text or self.session is None:
+        if text:
+            mark = {INTERRUPTED_KEY: True}
+            messages.append(Message("assistant", [text], additional_properties=mark))
+        if not messages or self.session is None:
             return  # noqa: ASYNC910 (nothing to keep)
-        said = Message(
-            "assistant",
-            [text],
-            author_name=self.agent.name or UNNAMED,
-            additional_properties={INTERRUPTED_KEY: True},
-        )
         self.context._answered(  # noqa: SLF001
-            AgentResponse(messages=[said], incomplete=True, agent_id=self.agent.id)
+            AgentResponse(messages=self._signed(messages), incomplete=True, agent_id=self.agent.id)
         )
         await self._show([one for one in self._keeping() if isinstance(one, HistoryProvider)])
 
@@ -290,7 +334,9 @@ class AgentUpdates:
 
     def __init__(self, run: AgentRun) -> None:
         self._run = run
-        self._updates: list[AgentResponseUpdate] = []
+        self._updates: list[AgentResponseUpdate] = []  # of the turn in progress
+        self._last: AgentResponseUpdate | None = None
+        self._turns = 0
         self._inner: AsyncIterator[ChatResponseUpdate] | None = None
 
     def __aiter__(self) -> Self:
@@ -302,9 +348,13 @@ class AgentUpdates:
         chat_update = await anext(self._inner)
         if chat_update.conversation_id is not None:
             self._run.note_conversation(chat_update)
-        before = self._updates[-1] if self._updates else None
-        update = self._run.as_agent_update(chat_update, before)
+        update = self._run.as_agent_update(chat_update, self._last)
+        turns = len(self._run.link.transcript)
+        if turns != self._turns:
+            self._turns = turns
+            self._updates.clear()
         self._updates.append(update)
+        self._last = update
         return update
 
     async def aclose(self) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
+from actors.agents._middleware._kinds import categorize
 from actors.agents._session import ServiceSessionId
+from protocols._errors import MiddlewareException
 from protocols._frozen import EMPTY_DICT, FrozenDict, freeze_mapping
 from protocols._message import Message
 from protocols._responses import AgentResponse
@@ -95,8 +97,17 @@ class SessionContext:
         self.tools.extend(tools)
 
     def extend_middleware(self, source_id: str | HasSourceId, middleware: Any) -> None:
-        """Add chat or function middleware for this run."""
+        """Add chat or function middleware for this run.
+
+        Raises:
+            MiddlewareException: it is for agents, and the agent's has begun to run already.
+        """
         given = middleware if isinstance(middleware, Sequence) else [middleware]
+        if categorize(given).agent:
+            raise MiddlewareException(
+                f"context provider {_source_id(source_id)!r} adds agent middleware, when the run "
+                "of the agent has begun already: give it to the agent"
+            )
         self.middleware.setdefault(_source_id(source_id), []).extend(given)
 
     def get_messages(

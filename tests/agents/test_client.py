@@ -16,11 +16,20 @@ from actors.agents._client import (
     OptionsCoT,
 )
 from actors.agents._function_config import normalize_function_invocation_configuration
+from actors.agents._middleware._contexts import (
+    AgentContext,
+    ChatContext,
+    FunctionInvocationContext,
+)
+from actors.agents._middleware._kinds import (
+    agent_middleware,
+    chat_middleware,
+    function_middleware,
+)
 from protocols._errors import (
     ChatClientInvalidRequestException,
     ChatClientInvalidResponseException,
     MiddlewareException,
-    ToolException,
 )
 from protocols._message import Message
 from protocols._responses import ChatResponse, ChatResponseUpdate
@@ -121,23 +130,40 @@ def test_an_answer_that_is_none_is_refused() -> None:
         client.get_response("hi", stream=True)
 
 
-def test_tools_are_refused_unless_the_caller_wants_the_calls_back() -> None:
-    """Silently never running a tool that was given would be the worst of answers."""
-    client: Full[Any] = Full()
-    with pytest.raises(ToolException, match="enabled"):
-        client.get_response("hi", stream=True, options={"tools": [len]})
-    client.function_invocation_configuration["enabled"] = False
-    client.get_response("hi", stream=True, options={"tools": [len]})
-    assert client.got[1] == {"tools": [len]}
+async def test_a_client_without_the_tool_loop_hands_the_calls_on() -> None:
+    """A client used as it is: tools reach the model, and its calls the caller."""
+    client: Full[Any] = Full(function_invocation_configuration={"enabled": False})
+    for one in (client, Plain[Any]()):
+        await one.get_response("hi", options={"tools": [len]})
+        assert [tool.name for tool in one.got[1]["tools"]] == ["len"]
 
 
-def test_middleware_is_refused_wherever_it_is_given() -> None:
-    with pytest.raises(MiddlewareException, match="Full can't run middleware"):
-        Full(middleware=[len])
-    with pytest.raises(MiddlewareException, match="Full can't run middleware"):
-        Full().get_response("hi", middleware=[len])
-    with pytest.raises(MiddlewareException, match="Plain has no ChatMiddlewareLayer"):
-        Plain().get_response("hi", middleware=[len])
+def test_middleware_that_would_never_run_is_refused() -> None:
+    """P15."""
+
+    @agent_middleware
+    async def for_agents(context: AgentContext, call_next: Any) -> None: ...
+
+    @function_middleware
+    async def for_tools(context: FunctionInvocationContext, call_next: Any) -> None: ...
+
+    @chat_middleware
+    async def for_models(context: ChatContext, call_next: Any) -> None: ...
+
+    class ChatOnly(ChatMiddlewareLayer[Any], Plain[Any]):
+        pass
+
+    for refused in (for_agents, "nothing"):
+        with pytest.raises(MiddlewareException):
+            Full(middleware=[refused])
+        with pytest.raises(MiddlewareException):
+            Full().get_response("hi", middleware=[refused])
+    with pytest.raises(MiddlewareException, match="no FunctionInvocationLayer"):
+        ChatOnly(middleware=[for_tools])
+    with pytest.raises(MiddlewareException, match="Plain has no layer"):
+        Plain().get_response("hi", middleware=[for_models])
+    assert Full(middleware=[for_models, for_tools]).chat_middleware == [for_models]
+    assert Full(middleware=[for_models, for_tools]).function_middleware == [for_tools]
 
 
 def test_compaction_is_refused() -> None:

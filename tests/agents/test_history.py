@@ -8,7 +8,18 @@ import pytest
 
 from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._history import HistoryProvider, InMemoryHistoryProvider
+from actors.agents._middleware._contexts import (
+    AgentContext,
+    ChatContext,
+    FunctionInvocationContext,
+)
+from actors.agents._middleware._kinds import (
+    agent_middleware,
+    chat_middleware,
+    function_middleware,
+)
 from protocols._content import Content
+from protocols._errors import MiddlewareException
 from protocols._message import Message
 from protocols._responses import AgentResponse
 
@@ -70,13 +81,25 @@ def test_instructions_tools_and_middleware_are_collected() -> None:
     context.extend_instructions("p", "one")
     context.extend_instructions("p", ["two", "three"])
     context.extend_tools("p", [tool, plain])
-    context.extend_middleware("p", "m1")
-    context.extend_middleware("q", ["m2"])
     assert context.instructions == ["one", "two", "three"]
     assert context.tools == [tool, plain]
     assert tool.additional_properties == {"context_source": "p"}
-    context.extend_middleware("p", [len])
-    assert [one for one in context.get_middleware() if one is len] == [len]
+
+    @chat_middleware
+    async def chat(context: ChatContext, call_next: Any) -> None: ...
+
+    @function_middleware
+    async def function(context: FunctionInvocationContext, call_next: Any) -> None: ...
+
+    @agent_middleware
+    async def agent(context: AgentContext, call_next: Any) -> None: ...
+
+    context.extend_middleware("p", chat)
+    context.extend_middleware("q", [function])
+    assert context.get_middleware() == [chat, function]
+    for wrong in (agent, [chat, agent], "m1"):
+        with pytest.raises(MiddlewareException):
+            context.extend_middleware("q", wrong)
 
 
 def test_the_options_of_a_context_can_only_be_read() -> None:

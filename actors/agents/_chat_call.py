@@ -1,0 +1,172 @@
+"""One call of a chat client on its way through the client's layers.
+
+``get_response`` stands in the common root of the base class and the layers. It puts its
+arguments into one ``ChatCall``, which goes through ``_respond`` of each layer, in the order of
+the bases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, overload
+
+import attrs
+
+from actors._core._stream import ResponseStream
+from actors.agents._base import as_list
+from actors.agents._run_link import RunLink, current_link
+from actors.agents._tools._collection import normalize_tools
+from protocols._errors import ChatClientInvalidRequestException
+from protocols._message import AgentRunInputs, Message, normalize_messages
+from protocols._responses import ChatResponse, ChatResponseUpdate
+
+if TYPE_CHECKING:
+    # Only a type checker knows that the parameter may be left out; 3.13 has it in typing.
+    from typing_extensions import TypeVar
+
+    from actors.agents._session import AgentSession
+
+    OptionsT = TypeVar("OptionsT", default=Mapping[str, Any])
+    OptionsCoT = TypeVar("OptionsCoT", default=Mapping[str, Any], covariant=True)  # noqa: PLC0105 (the API's name)
+else:
+    from typing import TypeVar
+
+    OptionsT = TypeVar("OptionsT")
+    OptionsCoT = TypeVar("OptionsCoT", covariant=True)  # noqa: PLC0105
+
+ChatStream: TypeAlias = ResponseStream[ChatResponseUpdate, ChatResponse[Any]]
+
+
+@attrs.frozen(kw_only=True)
+class ChatCall:
+    """The arguments of one ``get_response``, on their way through the layers.
+
+    Args:
+        messages: the conversation, oldest first.
+        stream: whether the answer is to come in updates.
+        options: chat options without those that are None.
+        client_kwargs: what goes to ``_inner_get_response`` as it is.
+        function_invocation_kwargs: what goes to tools as it is.
+        middleware: chat and function middleware of this call.
+        link: to the run of an agent that it is a part of.
+        key: which model turn of that run it is, for whoever records effects.
+    """
+
+    messages: list[Message]
+    stream: bool
+    options: dict[str, Any]
+    client_kwargs: Mapping[str, Any]
+    function_invocation_kwargs: Mapping[str, Any]
+    middleware: Sequence[Any]
+    link: RunLink | None = None
+    key: str = "turn 0"
+
+    @property
+    def session(self) -> AgentSession | None:
+        """The conversation that it belongs to, if it does."""
+        return None if self.link is None else self.link.session
+
+
+class ChatPipeline(Generic[OptionsCoT]):
+    """The common root of the base class and the layers.
+
+    The type parameter says which options a client knows; it is for type checkers and readers.
+    """
+
+    @overload
+    def get_response(
+        self,
+        messages: AgentRunInputs | None,
+        *,
+        stream: Literal[False] = False,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        middleware: Any = None,
+        session: AgentSession | None = None,
+    ) -> Awaitable[ChatResponse[Any]]: ...
+
+    @overload
+    def get_response(
+        self,
+        messages: AgentRunInputs | None,
+        *,
+        stream: Literal[True],
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        middleware: Any = None,
+        session: AgentSession | None = None,
+    ) -> ChatStream: ...
+
+    @overload
+    def get_response(
+        self,
+        messages: AgentRunInputs | None,
+        *,
+        stream: bool,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        middleware: Any = None,
+        session: AgentSession | None = None,
+    ) -> Awaitable[ChatResponse[Any]] | ChatStream: ...
+
+    def get_response(
+        self,
+        messages: AgentRunInputs | None,
+        *,
+        stream: bool = False,
+        options: Mapping[str, Any] | None = None,
+        compaction_strategy: Any = None,
+        tokenizer: Any = None,
+        function_invocation_kwargs: Mapping[str, Any] | None = None,
+        client_kwargs: Mapping[str, Any] | None = None,
+        middleware: Any = None,
+        session: AgentSession | None = None,
+    ) -> Awaitable[ChatResponse[Any]] | ChatStream:
+        """Ask the model: to be awaited, or with ``stream=True`` to be iterated.
+
+        Args:
+            messages: the conversation, oldest first.
+            stream: whether the answer is to come in updates.
+            options: chat options; one that is None is not set.
+            compaction_strategy: not in this version.
+            tokenizer: not in this version.
+            function_invocation_kwargs: given to tools.
+            client_kwargs: given to ``_inner_get_response``.
+            middleware: chat and function middleware of this call.
+            session: the conversation, for tools that need approval. An agent sees to it.
+
+        Raises:
+            ChatClientInvalidRequestException: something was given that isn't there yet.
+        """
+        if compaction_strategy is not None or tokenizer is not None:
+            raise ChatClientInvalidRequestException(
+                f"{type(self).__name__} can't compact conversations in this version: leave out "
+                "compaction_strategy and tokenizer"
+            )
+        given = {key: value for key, value in (options or {}).items() if value is not None}
+        if "tools" in given:
+            given["tools"] = normalize_tools(given["tools"])
+        call = ChatCall(
+            messages=normalize_messages(messages),
+            stream=stream,
+            options=given,
+            client_kwargs=client_kwargs or {},
+            function_invocation_kwargs=function_invocation_kwargs or {},
+            middleware=as_list(middleware),
+            link=current_link.get() if session is None else RunLink(session=session),
+        )
+        return self._respond(call)
+
+    def _respond(self, call: ChatCall) -> Awaitable[ChatResponse[Any]] | ChatStream:  # noqa: ARG002 (the layers' and the base's is used)
+        raise TypeError(
+            f"{type(self).__name__} has no BaseChatClient among its bases, behind its layers"
+        )

@@ -1,0 +1,126 @@
+"""What becomes of the calls of a model turn, and when the loop ends; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from protocols._content import Content
+
+FALLBACK: Final = (
+    "I stopped here: the limit of what may be done with tools for one request is reached."
+)
+"""What is answered if the model calls tools although it can't have any more."""
+
+
+@attrs.frozen
+class Sorted:
+    """The calls of one model turn, by what has to be done about them; each in call order."""
+
+    run: tuple[Content, ...] = ()
+    approve: tuple[Content, ...] = ()
+    declared: tuple[Content, ...] = ()
+    unknown: tuple[Content, ...] = ()
+
+
+def sort_calls(calls: Sequence[Content], tools: Mapping[str, Any], declared: set[str]) -> Sorted:
+    """Tell apart which calls can be made, need a person, are the caller's, or mean nothing.
+
+    Args:
+        calls: of one turn.
+        tools: what we have, by name.
+        declared: names of tools that a service was told of in its own form.
+    """
+    found: dict[str, list[Content]] = {"run": [], "approve": [], "declared": [], "unknown": []}
+    for call in calls:
+        found[_fate(tools.get(call.name or ""), call.name in declared)].append(call)
+    return Sorted(**{fate: tuple(those) for fate, those in found.items()})
+
+
+def _fate(tool: Any, is_declared: bool) -> str:
+    if tool is None:
+        return "declared" if is_declared else "unknown"
+    if tool.declaration_only:
+        return "declared"
+    return "approve" if tool.approval_mode == "always_require" else "run"
+
+
+@attrs.define
+class Limits:
+    """How far a loop has got, and how far it may go.
+
+    Args:
+        config: the client's ``FunctionInvocationConfiguration``, normalised.
+        started: when the loop began, in seconds of trio's clock.
+    """
+
+    config: Mapping[str, Any]
+    started: float
+    turns: int = 0
+    executions: int = 0
+    errors_in_a_row: int = 0
+
+    @property
+    def deadline(self) -> float:
+        """When the time for tools is over."""
+        seconds = self.config["max_duration_seconds"]
+        return float("inf") if seconds is None else self.started + seconds
+
+    def count(self, *, calls: int, errors: int) -> None:
+        """Count a batch of calls that were made."""
+        self.executions += calls
+        self.errors_in_a_row = self.errors_in_a_row + 1 if errors else 0
+
+    def reached(self, now: float) -> bool:
+        """Say whether the next turn has to do without tools."""
+        most = self.config["max_function_calls"]
+        return (
+            self.turns >= self.config["max_iterations"]
+            or (most is not None and self.executions >= most)
+            or (
+                self.errors_in_a_row > 0
+                and self.errors_in_a_row >= self.config["max_consecutive_errors_per_request"]
+            )
+            or now >= self.deadline
+        )
+
+
+def next_options(
+    options: Mapping[str, Any],
+    *,
+    tools: Sequence[Any],
+    turn: int,
+    without_tools: bool,
+    conversation_id: str | None,
+) -> dict[str, Any]:
+    """Give the chat options of a turn.
+
+    Args:
+        options: of the run.
+        tools: that there are now.
+        turn: which one it is, from 0.
+        without_tools: whether a limit was reached.
+        conversation_id: under which the service keeps the conversation.
+    """
+    found = dict(options)
+    if tools:
+        found["tools"] = list(tools)
+    else:
+        found.pop("tools", None)
+    if without_tools:
+        found["tool_choice"] = "none"
+    elif turn > 0 and _is_required(found.get("tool_choice")):
+        # Or the model could never answer.
+        del found["tool_choice"]
+    if not tools and not without_tools and found.get("tool_choice") in {"auto", "required"}:
+        del found["tool_choice"]  # services refuse a choice between nothing
+    if conversation_id is not None:
+        found["conversation_id"] = conversation_id
+    return found
+
+
+def _is_required(choice: Any) -> bool:
+    mode = choice.get("mode") if isinstance(choice, Mapping) else choice
+    return bool(mode == "required")

@@ -1,0 +1,278 @@
+"""One call of a tool, and a batch of them.
+
+Whatever happens to a call becomes its ``Outcome``: the loop has to tell the model something
+about each of them, also about those that were cut off. Exceptions are outcomes, too, because a
+nursery would hand them on in groups; the loop raises the first one itself. Only cancellation
+passes through here as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import attrs
+import trio
+
+from actors.agents._loop._pending import REQUEST
+from actors.agents._middleware._compose import Chain
+from actors.agents._middleware._contexts import FunctionInvocationContext
+from actors.agents._run_link import RunLink
+from actors.agents._telemetry import function_telemetry
+from actors.agents._tools._arguments import parsed_arguments
+from actors.agents._tools._function_tool import FunctionTool, ToolUse
+from protocols._content import Content
+from protocols._effects import Effect, current_effects, effect_key, effects_under, perform
+from protocols._errors import (
+    MiddlewareFailure,
+    ToolException,
+    UserInputRequiredException,
+)
+
+INTERRUPTED_KEY: Final = "_interrupted"
+"""In ``additional_properties``: it is what there was when a run was cut short."""
+
+_CANCELLED: Final = (
+    "The call was cancelled before it had a result; whether it did anything is unknown."
+)
+_DETAIL: Final = 500
+
+
+@attrs.frozen
+class Planned:
+    """A call that is to be made.
+
+    Args:
+        call: as the model made it, or as it was recorded.
+        order: its place in its batch.
+        occurrence: under which it has been recorded as waiting, if it has.
+        approval: the answer that allows it, if it needed one.
+        resume: what an agent that is called as a tool needs to go on where it stopped.
+    """
+
+    call: Content
+    order: int
+    occurrence: str | None = None
+    approval: Content | None = None
+    resume: Any = None
+
+
+@attrs.define
+class Outcome:
+    """What became of a call.
+
+    Args:
+        planned: the call.
+        result: what the model is told.
+        is_error: whether that is bad news.
+        ends: whether a middleware wants the run to end.
+        asks: what a person has to be asked before there is a result.
+        inner_session: of the agent that asks, if the tool is an agent.
+        usage: what models used in it.
+        failure: what the run is to fail with.
+    """
+
+    planned: Planned
+    result: Content
+    is_error: bool = False
+    ends: bool = False
+    asks: Sequence[Content] = ()
+    inner_session: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    failure: Exception | None = None
+    is_cut_off: bool = False
+
+
+def cut_off(planned: Planned, why: str = _CANCELLED) -> Outcome:
+    """Give the outcome of a call that nobody knows the outcome of."""
+    result = Content.from_function_result(
+        planned.call.call_id or "",
+        result=why,
+        exception="Cancelled",
+        additional_properties={INTERRUPTED_KEY: True},
+    )
+    return Outcome(planned, result, is_error=True, is_cut_off=True)
+
+
+def failed(planned: Planned, text: str, error: Exception, *, in_detail: bool) -> Outcome:
+    """Give the outcome of a call that went wrong, as the model is to read it."""
+    if in_detail:
+        text = f"{text} Exception: {str(error)[:_DETAIL]}"
+    result = Content.from_function_result(
+        planned.call.call_id or "", result=text, exception=str(error)[:_DETAIL] or repr(error)
+    )
+    return Outcome(planned, result, is_error=True)
+
+
+@attrs.frozen(kw_only=True)
+class Invoker:
+    """Makes calls for one run.
+
+    Args:
+        tools: the run's tools; the very list, which calls may change.
+        extra: tools that can be called though the model isn't told of them.
+        middleware: around each call, outermost first.
+        kwargs: for tools.
+        link: to the run.
+        uses: how often each tool has been called in this run.
+        in_detail: whether the model reads the text of exceptions.
+        key: which turn's calls they are, for whoever records effects.
+    """
+
+    tools: list[Any]
+    known: Callable[[], Mapping[str, FunctionTool[Any]]]
+    middleware: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    link: RunLink
+    uses: dict[int, ToolUse] = attrs.field(factory=dict)
+    in_detail: bool = False
+
+    async def batch(  # noqa: ASYNC910 (the nursery is the checkpoint)
+        self, planned: Sequence[Planned], outcomes: list[Outcome], *, concurrent: bool,
+        deadline: float, key: str,
+    ) -> None:  # fmt: skip
+        """Make calls, each in a task of its own, and put their outcomes into *outcomes*.
+
+        They stand in call order, whenever each of them ends, and are there even when this is
+        cancelled: a call that has no result by then says so. An outcome that the run is to fail
+        with ends the others.
+        """
+        outcomes[:] = [cut_off(one) for one in planned]
+        groups = (
+            [range(len(planned))] if concurrent else [range(i, i + 1) for i in range(len(planned))]
+        )
+        with trio.CancelScope(deadline=deadline) as scope:
+            for group in groups:
+                async with trio.open_nursery() as nursery:
+                    for index in group:
+                        nursery.start_soon(
+                            self._into, outcomes, index, planned[index], nursery.cancel_scope, key
+                        )
+                if any(outcomes[index].failure for index in group):
+                    break
+        if scope.cancelled_caught:
+            self._ran_out(outcomes)
+
+    async def _into(
+        self, outcomes: list[Outcome], index: int, planned: Planned, scope: trio.CancelScope, key: str
+    ) -> None:  # fmt: skip
+        if current_effects.get() is None:
+            outcome = await self._outcome(planned)
+        else:
+            with effects_under(f"{key}/call {planned.order} {planned.call.call_id}"):
+                outcome = await self._outcome(planned)
+        outcomes[index] = outcome
+        if outcome.failure is not None:
+            scope.cancel()
+
+    def _ran_out(self, outcomes: list[Outcome]) -> None:
+        for index, outcome in enumerate(outcomes):
+            if outcome.is_cut_off:
+                late = "Error: The time for tools was over before this call had a result."
+                outcomes[index] = cut_off(outcome.planned, late)
+
+    async def _outcome(self, planned: Planned) -> Outcome:
+        tool = self.known().get(planned.call.name or "")
+        if tool is None:
+            missing = ToolException(f"there is no tool {planned.call.name!r}")
+            text = f'Error: Requested function "{planned.call.name}" not found.'
+            return failed(planned, text, missing, in_detail=False)  # noqa: ASYNC910 (the nursery is the checkpoint)
+        try:
+            arguments = tool.checked(parsed_arguments(planned.call.arguments))
+        except (ValueError, TypeError) as error:
+            text = "Error: Argument parsing failed."
+            return failed(planned, text, error, in_detail=self.in_detail)  # noqa: ASYNC910 (the nursery is the checkpoint)
+        return await self._made(planned, self._context(planned, tool, arguments))
+
+    def _context(
+        self, planned: Planned, tool: FunctionTool[Any], arguments: dict[str, Any]
+    ) -> FunctionInvocationContext:
+        metadata: dict[str, Any] = {"call_id": planned.call.call_id}
+        if planned.approval is not None:
+            metadata["approval_response"] = planned.approval
+        if planned.resume is not None:
+            metadata["resume"] = planned.resume
+        session = self.link.session
+        return FunctionInvocationContext(
+            function=tool,
+            arguments=arguments,
+            session=session,
+            kwargs=dict(self.kwargs) if session is None else {**self.kwargs, "session": session},
+            metadata=metadata,
+            tools=self.tools,
+        )
+
+    async def _made(self, planned: Planned, context: FunctionInvocationContext) -> Outcome:
+        chain = Chain(self.middleware, context, self._final)
+        try:
+            stop = await chain.run()
+        except UserInputRequiredException as error:
+            return self._asking(planned, context, error)  # noqa: ASYNC910 (the nursery is the checkpoint)
+        except MiddlewareFailure as error:
+            return self._failing(planned, error)  # noqa: ASYNC910 (the nursery is the checkpoint)
+        except Exception as error:  # noqa: BLE001 (the model is told, unless the run is to fail)
+            if self.link.tool_errors == "raise":
+                return self._failing(planned, error)  # noqa: ASYNC910 (the nursery is the checkpoint)
+            return failed(planned, "Error: Function failed.", error, in_detail=self.in_detail)  # noqa: ASYNC910 (the nursery is the checkpoint)
+        return self._done(planned, context, ends=stop is not None)
+
+    async def _final(self, context: FunctionInvocationContext) -> Any:
+        return await function_telemetry(context, partial(self._run, context))
+
+    async def _run(self, context: FunctionInvocationContext) -> Any:
+        tool: FunctionTool[Any] = context.function
+        use = self.uses.setdefault(id(tool), ToolUse())
+
+        async def call() -> Any:
+            return tool.parsed(await tool.run(context, use))
+
+        # What an agent does as a tool is recorded effect by effect, in the agent.
+        return await (perform(partial(_effect, context), call) if tool.records_effect else call())
+
+    def _done(
+        self, planned: Planned, context: FunctionInvocationContext, *, ends: bool
+    ) -> Outcome:
+        call_id = planned.call.call_id or ""
+        given = context.result
+        items = given if isinstance(given, list) else [given]
+        asks = [one for one in items if isinstance(one, Content) and one.type == REQUEST]
+        if isinstance(given, Content) and given.type == "function_result":
+            result = given
+        else:
+            result = Content.from_function_result(call_id, result="" if asks else given)
+        usage = context.metadata.get("usage")
+        return Outcome(planned, result, ends=ends, asks=asks, usage=usage)
+
+    def _asking(
+        self,
+        planned: Planned,
+        context: FunctionInvocationContext,
+        error: UserInputRequiredException,
+    ) -> Outcome:
+        if not error.contents:
+            return failed(planned, "Error: Function failed.", error, in_detail=self.in_detail)
+        outcome = cut_off(planned, str(error))
+        outcome.asks = error.contents
+        outcome.inner_session = getattr(error, "inner_session", None)
+        outcome.usage = context.metadata.get("usage")
+        outcome.is_cut_off = False
+        return outcome
+
+    def _failing(self, planned: Planned, error: Exception) -> Outcome:
+        outcome = failed(planned, "Error: Function failed.", error, in_detail=self.in_detail)
+        outcome.failure = error
+        return outcome
+
+
+def _effect(context: FunctionInvocationContext) -> Effect:
+    from pydantic_core import to_jsonable_python
+
+    tool: FunctionTool[Any] = context.function
+    return Effect(
+        kind="tool",
+        name=tool.name,
+        key=effect_key("tool"),
+        arguments=to_jsonable_python(dict(context.arguments), fallback=str),
+        idempotent=tool.idempotent,
+    )

@@ -1,0 +1,165 @@
+"""What a model may be shown of a conversation; pure.
+
+Services refuse a request in which a call has no result, a result no call, or something stands
+between the two. Conversations have all of that in them: a call still waits for a person, a
+result came three messages later, an id was used twice. So each call is put together with its
+result, and a call without one is left out, until it has one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from actors.agents._loop._pending import is_ours
+from protocols._content import Content
+from protocols._message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_CALL: Final = "function_call"
+_RESULT: Final = "function_result"
+_SILENT: Final = frozenset({"text_reasoning", "usage"})
+
+
+def for_model(messages: Sequence[Message]) -> list[Message]:
+    """Give the messages with each call followed by its result, and without open calls.
+
+    Messages that are right as they are stay the same objects. Results of calls that aren't
+    there stay too: the service may have the call.
+    """
+    if not any(_matters(item) for message in messages for item in message.contents):
+        return list(messages)
+    results = _results_by_call(messages)
+    paired = {id(result) for result in results.values()}
+    found: list[Message] = []
+    for message in messages:
+        if any(_matters(item) for item in message.contents):
+            found.extend(_arranged(message, results, paired))
+        else:
+            found.append(message)
+    return found
+
+
+def _matters(item: Content) -> bool:
+    return item.type in {_CALL, _RESULT} or is_ours(item)
+
+
+def _results_by_call(messages: Iterable[Message]) -> dict[int, Content]:
+    """Find the result of each call (by identity): the latest open call of its id gets it."""
+    waiting: dict[str | None, list[Content]] = {}
+    found: dict[int, Content] = {}
+    for message in messages:
+        for item in message.contents:
+            if item.type == _CALL and not item.informational_only:
+                waiting.setdefault(item.call_id, []).append(item)
+            elif item.type == _RESULT and waiting.get(item.call_id):
+                found[id(waiting[item.call_id].pop())] = item
+    return found
+
+
+def _arranged(
+    message: Message, results: dict[int, Content], paired: set[int]
+) -> Iterable[Message]:
+    kept = [item for item in message.contents if _stays(item, results, paired)]
+    calls = [item for item in kept if id(item) in results]
+    if len(kept) == len(message.contents):
+        yield message
+    elif any(item.type not in _SILENT for item in kept):
+        yield attrs.evolve(message, contents=kept)
+    if calls:
+        yield Message("tool", [results[id(call)] for call in calls])
+
+
+def _stays(item: Content, results: dict[int, Content], paired: set[int]) -> bool:
+    if item.type == _CALL:
+        return item.informational_only or id(item) in results
+    return not is_ours(item) and id(item) not in paired
+
+
+def calls_in(messages: Iterable[Message]) -> list[Content]:
+    """Give the calls that somebody has to make: each id once, and none that has a result."""
+    found: dict[str | None, Content] = {}
+    for message in messages:
+        for item in message.contents:
+            if item.type == _CALL and not item.informational_only:
+                found.setdefault(item.call_id, item)
+            elif item.type == _RESULT:
+                found.pop(item.call_id, None)
+    return list(found.values())
+
+
+def without_calls(messages: Sequence[Message], fallback: str) -> tuple[list[Message], bool]:
+    """Leave calls out that nobody will make.
+
+    Returns:
+        The messages, with a text in place of the calls if nothing else is left to be read; and
+        whether that was so.
+    """
+    kept = [_without_calls(message) for message in messages]
+    if any(is_visible(item) for message in kept for item in message.contents):
+        return [message for message in kept if message.contents], False
+    if kept and kept[-1].role == "assistant":
+        last = kept.pop()
+        said = attrs.evolve(last, contents=[*last.contents, Content.from_text(fallback)])
+    else:
+        said = Message("assistant", [fallback])
+    return [*(message for message in kept if message.contents), said], True
+
+
+def _without_calls(message: Message) -> Message:
+    kept = [item for item in message.contents if not is_local_call(item)]
+    unchanged = len(kept) == len(message.contents)
+    return message if unchanged else attrs.evolve(message, contents=kept)
+
+
+def is_local_call(item: Content) -> bool:
+    """Say whether an item is a call for us to make, or a request about one."""
+    is_call = item.type == _CALL and not item.informational_only
+    return is_call or is_ours(item)
+
+
+def is_visible(item: Content) -> bool:
+    """Say whether an item is something for the reader of an answer."""
+    if item.type == "text":
+        return bool(item.text and item.text.strip())
+    return item.type not in _SILENT
+
+
+def with_pauses(
+    messages: Sequence[Message], declared: set[str | None], requests: Sequence[Content]
+) -> list[Message]:
+    """Mark calls that the caller has to make, and put requests at the end of the last message."""
+    kept = [_flagged(message, declared) for message in messages] if declared else list(messages)
+    if not requests:
+        return kept
+    if kept and kept[-1].role == "assistant":
+        kept[-1] = attrs.evolve(kept[-1], contents=[*kept[-1].contents, *requests])
+        return kept
+    return [*kept, Message("assistant", list(requests))]
+
+
+def _flagged(message: Message, declared: set[str | None]) -> Message:
+    contents = [
+        as_request(item) if item.type == _CALL and item.call_id in declared else item
+        for item in message.contents
+    ]
+    return attrs.evolve(message, contents=contents)
+
+
+def as_request(call: Content) -> Content:
+    """Mark a call as one that the caller has to make."""
+    data = call.to_dict() | {"user_input_request": True, "id": call.id or call.call_id}
+    return Content.from_dict(data)
+
+
+def declared_flag(call: Content) -> Content:
+    """Give the part of a call that marks it so; added to the call, it makes ``as_request`` of it."""
+    return Content.from_function_call(
+        call.call_id or "",
+        call.name or "",
+        id=call.id or call.call_id,
+        user_input_request=True,
+    )

@@ -1,0 +1,1 @@
+"""Middleware: code around runs of agents, calls of models and calls of tools."""

@@ -1,0 +1,415 @@
+"""``@tool``: a function that a model can call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
+from weakref import WeakKeyDictionary
+
+import attrs
+import trio
+
+from actors.agents._middleware._contexts import FunctionInvocationContext
+from actors.agents._tools._results import SKIP_PARSING, parsed_result
+from actors.agents._tools._schema import (
+    checked_by_model,
+    checked_by_schema,
+    context_parameter,
+    model_of_signature,
+    takes_any_keyword,
+)
+from protocols._content import Content
+from protocols._errors import ToolException, UserInputRequiredException
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+ReturnT = TypeVar("ReturnT")
+ApprovalMode = Literal["always_require", "never_require"]
+
+_RESERVED = frozenset({"middleware", "conversation_id"})
+
+
+@attrs.define(eq=False)
+class ToolUse:
+    """How often a tool was called, and how often it has failed; of one run, or in all."""
+
+    calls: int = 0
+    errors: int = 0
+
+    def take(self, tool: FunctionTool[Any]) -> None:
+        """Count one more call.
+
+        Raises:
+            ToolException: that would be one too many.
+        """
+        if tool.max_invocations is not None and self.calls >= tool.max_invocations:
+            raise ToolException(
+                f"tool {tool.name} may be called {tool.max_invocations} times, and has been"
+            )
+        limit = tool.max_invocation_exceptions
+        if limit is not None and self.errors >= limit:
+            raise ToolException(f"tool {tool.name} has failed {limit} times and isn't tried again")
+        self.calls += 1
+
+
+class FunctionTool(Generic[ReturnT]):
+    """A function that a model can call, with what the model is told about it.
+
+    Calling the tool calls the function. ``await tool.invoke(arguments={...})`` does what a
+    model's call does: it checks the arguments and gives the result as content items.
+
+    Args:
+        name: what the model calls it; the function's name if not given.
+        description: what it is for; the function's docstring if not given.
+        func: what to run; without it the tool is only declared, and whoever runs the agent
+            answers its calls. A function that isn't async runs in a thread.
+        input_model: what it takes, if the signature doesn't say it well: a pydantic class, or a
+            JSON schema.
+        approval_mode: ``"always_require"`` asks a person before each call.
+        kind: what kind of tool it is, for whoever wants to know.
+        max_invocations: calls per run, at least 1; None for no limit.
+        max_invocation_exceptions: failed calls per run after which it isn't tried again.
+        additional_properties: metadata.
+        result_parser: makes what the model reads of what the function returned;
+            ``SKIP_PARSING`` leaves it as it is.
+        idempotent: whether running it twice does no more than running it once. A durable run
+            that was cut off in the middle of a call repeats such a tool, and no other.
+        abandon_on_cancel: of a function that runs in a thread. False, and a run that is
+            cancelled waits for the function, whose result is kept: nothing goes on behind its
+            back. True, and the thread is left to itself, whatever it may still do.
+
+    Raises:
+        ValueError: there is no name, or a limit is less than 1.
+    """
+
+    TYPE: ClassVar[str] = "function_tool"
+
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        func: Callable[..., Any] | None = None,
+        input_model: type[BaseModel] | Mapping[str, Any] | None = None,
+        approval_mode: ApprovalMode | None = None,
+        kind: str | None = None,
+        max_invocations: int | None = None,
+        max_invocation_exceptions: int | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+        result_parser: Any = None,
+        idempotent: bool = False,
+        abandon_on_cancel: bool = False,
+    ) -> None:
+        found = name or getattr(func, "__name__", None) or type(func).__name__
+        if func is None and not name:
+            raise ValueError("a tool without a function needs a name")
+        self.name: str = found
+        self.description: str = description or (inspect.getdoc(func) if func else None) or ""
+        self.func = func
+        self.approval_mode: ApprovalMode = approval_mode or "never_require"
+        self.kind = kind
+        self.max_invocations = _at_least_one("max_invocations", max_invocations)
+        self.max_invocation_exceptions = _at_least_one(
+            "max_invocation_exceptions", max_invocation_exceptions
+        )
+        self.additional_properties = dict(additional_properties or {})
+        self.result_parser = result_parser
+        self.idempotent = idempotent
+        self.abandon_on_cancel = abandon_on_cancel
+        self.use = ToolUse()
+        self.records_effect = True
+        self._given_model = input_model
+        self._model: Any = input_model
+        self._schema: dict[str, Any] | None = None
+        self._context_parameter = context_parameter(
+            func, has_explicit_schema=input_model is not None
+        )
+        self._takes_more = takes_any_keyword(func)
+        self._bound: WeakKeyDictionary[Any, FunctionTool[ReturnT]] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    @property
+    def declaration_only(self) -> bool:
+        """Whether there is nothing to run, so that its calls go to the caller."""
+        return self.func is None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says nothing that its function doesn't say."""
+        return (
+            self._given_model is None
+            and self.approval_mode == "never_require"
+            and self.max_invocations is None
+            and self.max_invocation_exceptions is None
+            and self.result_parser is None
+        )
+
+    # ---------------------------------------------------------------- what it takes
+
+    @property
+    def input_model(self) -> Any:
+        """What it takes: a pydantic class, or a JSON schema."""
+        if self._model is None:
+            if self.func is None:
+                self._model = {"type": "object", "properties": {}}
+            else:
+                self._model = model_of_signature(self.func, self.name)
+        return self._model
+
+    def parameters(self) -> dict[str, Any]:
+        """Give the JSON schema of what it takes; the caller's own copy."""
+        if self._schema is None:
+            model = self.input_model
+            is_schema = isinstance(model, Mapping)
+            self._schema = dict(model) if is_schema else model.model_json_schema()
+        return dict(self._schema)
+
+    def to_json_schema_spec(self) -> dict[str, Any]:
+        """Give its declaration as OpenAI's APIs have it."""
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters(),
+        }
+        return {"type": "function", "function": function}
+
+    def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the arguments as the function is to have them.
+
+        Raises:
+            TypeError: they are not what it takes.
+        """
+        model = self.input_model
+        if isinstance(model, Mapping):
+            return checked_by_schema(model, arguments)
+        return checked_by_model(model, arguments)
+
+    # -------------------------------------------------------------------- calling it
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself."""
+        return self._function()(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Self | FunctionTool[ReturnT]:
+        """As an attribute of an object it is a tool of that object's method, always the same."""
+        if instance is None or self.func is None:
+            return self
+        known = self._bound.get(instance)
+        if known is None:
+            known = self._bound[instance] = self._bound_to(instance)
+        return known
+
+    def _bound_to(self, instance: Any) -> FunctionTool[ReturnT]:
+        return FunctionTool(
+            name=self.name,
+            description=self.description,
+            func=self._function().__get__(instance),
+            input_model=self._given_model,
+            approval_mode=self.approval_mode,
+            kind=self.kind,
+            max_invocations=self.max_invocations,
+            max_invocation_exceptions=self.max_invocation_exceptions,
+            additional_properties=self.additional_properties,
+            result_parser=self.result_parser,
+            idempotent=self.idempotent,
+            abandon_on_cancel=self.abandon_on_cancel,
+        )
+
+    async def invoke(
+        self,
+        *,
+        arguments: Any = None,
+        context: FunctionInvocationContext | None = None,
+        tool_call_id: str | None = None,
+        skip_parsing: bool = False,
+        **named: Any,
+    ) -> Any:
+        """Run the tool as a model's call does, outside of any run.
+
+        Its limits count all such calls together; in a run they count those of the run.
+
+        Args:
+            arguments: by name: a mapping, or an instance of its pydantic class.
+            context: for a function that wants it, and for more keywords of it.
+            tool_call_id: of the call, if it has one.
+            skip_parsing: give what the function returned, as it is.
+            **named: further arguments.
+
+        Returns:
+            A list of content items, or, unparsed, anything.
+
+        Raises:
+            TypeError: the arguments are not what the tool takes.
+            ToolException: the tool is only declared, or has been called often enough.
+        """
+        values = self.checked(self._gathered(arguments, context, named))
+        if context is None:
+            context = FunctionInvocationContext(function=self)
+        context.arguments = values
+        if tool_call_id is not None:
+            context.metadata.setdefault("call_id", tool_call_id)
+        raw = await self.run(context, self.use)
+        return raw if skip_parsing or self.result_parser is SKIP_PARSING else self.parsed(raw)
+
+    def _gathered(
+        self, arguments: Any, context: FunctionInvocationContext | None, named: dict[str, Any]
+    ) -> dict[str, Any]:
+        unknown = named.keys() - self.parameters().get("properties", {}).keys()
+        if unknown:
+            raise TypeError(f"tool {self.name} takes no {', '.join(sorted(unknown))}")
+        if arguments is None:
+            arguments = {} if context is None or named else context.arguments
+        if hasattr(arguments, "model_dump"):
+            arguments = arguments.model_dump(exclude_unset=True)
+        return {**arguments, **named}
+
+    async def run(self, context: FunctionInvocationContext, use: ToolUse) -> Any:
+        """Run the function with the arguments in the context; they have been checked.
+
+        Raises:
+            ToolException: the tool is only declared, or has been called often enough.
+        """
+        func = self._function()
+        use.take(self)
+        arguments = dict(context.arguments)
+        if self._context_parameter is not None:
+            arguments[self._context_parameter] = context
+        if self._takes_more:
+            more = {key: value for key, value in context.kwargs.items() if key not in _RESERVED}
+            arguments = {**more, **arguments}
+        try:
+            return await _called(func, arguments, abandon=self.abandon_on_cancel)
+        except UserInputRequiredException:
+            raise
+        except Exception:
+            use.errors += 1
+            raise
+
+    def _function(self) -> Callable[..., Any]:
+        if self.func is None:
+            raise ToolException(
+                f"tool {self.name} is only declared: it has no function that could be run"
+            )
+        return self.func
+
+    def parsed(self, raw: Any) -> list[Content]:
+        """Give what the function returned as the model is to read it."""
+        if self.result_parser is None or self.result_parser is SKIP_PARSING:
+            return self.parse_result(raw)
+        try:
+            return parsed_result(self.result_parser(raw))
+        except Exception:  # noqa: BLE001 (the tool has run: its result mustn't be lost)
+            return [Content.from_text(str(raw))]
+
+    @staticmethod
+    def parse_result(result: Any) -> list[Content]:
+        """Give a result as content items: text as it is, anything else as JSON."""
+        return parsed_result(result)
+
+    # ----------------------------------------------------------------------- as data
+
+    def to_dict(self, **_: Any) -> dict[str, Any]:
+        """Give the declaration as plain data; the function isn't part of it."""
+        data = {
+            "type": self.TYPE,
+            "name": self.name,
+            "description": self.description,
+            "input_model": self.parameters(),
+            "approval_mode": self.approval_mode,
+            "kind": self.kind,
+            "max_invocations": self.max_invocations,
+            "max_invocation_exceptions": self.max_invocation_exceptions,
+            "additional_properties": self.additional_properties or None,
+        }
+        return {key: value for key, value in data.items() if value is not None}
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], *, dependencies: Mapping[str, Any] | None = None
+    ) -> FunctionTool[Any]:
+        """Make a tool of what ``to_dict`` gave.
+
+        Args:
+            data: the declaration.
+            dependencies: ``{"function_tool": {"func": ...}}``, or ``"name:..."`` instead of the
+                first key's value for one tool of several; without it the tool is declared only.
+
+        Raises:
+            ValueError: the data is of something else.
+        """
+        if data.get("type", cls.TYPE) != cls.TYPE:
+            raise ValueError(f"this is the data of a {data['type']}, not of a {cls.TYPE}")
+        given = (dependencies or {}).get(cls.TYPE, {})
+        func = given.get("func") or given.get(f"name:{data['name']}", {}).get("func")
+        fields = {key: value for key, value in data.items() if key != "type"}
+        return cls(func=func, **fields)
+
+
+async def _called(func: Callable[..., Any], arguments: dict[str, Any], *, abandon: bool) -> Any:
+    if inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
+        getattr(func, "__call__", None)  # noqa: B004 (whether it is async is the question)
+    ):
+        return await func(**arguments)
+    result = await trio.to_thread.run_sync(lambda: func(**arguments), abandon_on_cancel=abandon)
+    if isinstance(result, Awaitable):
+        return await result
+    return result
+
+
+def _at_least_one(name: str, limit: int | None) -> int | None:
+    if limit is not None and limit < 1:
+        raise ValueError(f"{name} must be at least 1, not {limit!r}")
+    return limit
+
+
+@overload
+def tool(func: Callable[..., ReturnT | Awaitable[ReturnT]], /) -> FunctionTool[ReturnT]: ...
+@overload
+def tool(
+    func: None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    schema: type[BaseModel] | Mapping[str, Any] | None = None,
+    approval_mode: ApprovalMode | None = None,
+    kind: str | None = None,
+    max_invocations: int | None = None,
+    max_invocation_exceptions: int | None = None,
+    additional_properties: Mapping[str, Any] | None = None,
+    result_parser: Any = None,
+    idempotent: bool = False,
+    abandon_on_cancel: bool = False,
+) -> Callable[[Callable[..., ReturnT | Awaitable[ReturnT]]], FunctionTool[ReturnT]]: ...
+@overload
+def tool(
+    func: Callable[..., ReturnT | Awaitable[ReturnT]],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    schema: type[BaseModel] | Mapping[str, Any] | None = None,
+    approval_mode: ApprovalMode | None = None,
+    kind: str | None = None,
+    max_invocations: int | None = None,
+    max_invocation_exceptions: int | None = None,
+    additional_properties: Mapping[str, Any] | None = None,
+    result_parser: Any = None,
+    idempotent: bool = False,
+    abandon_on_cancel: bool = False,
+) -> FunctionTool[ReturnT]: ...
+def tool(func: Any = None, *, schema: Any = None, **options: Any) -> Any:
+    """Make a tool of a function; ``@tool``, ``@tool(...)`` and ``tool(function, ...)`` all do.
+
+    Args:
+        func: the function.
+        schema: what it takes, see ``input_model`` of ``FunctionTool``.
+        **options: the other arguments of ``FunctionTool``.
+    """
+
+    def made(function: Callable[..., Any]) -> FunctionTool[Any]:
+        return FunctionTool(func=function, input_model=schema, **options)
+
+    return made if func is None else made(func)
