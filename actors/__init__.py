@@ -151,8 +151,11 @@ if TYPE_CHECKING:
         FunctionExecutor as FunctionExecutor,
         Graph as Graph,
         GraphConnectivityError as GraphConnectivityError,
+        GraphMismatchError as GraphMismatchError,
+        Happened as Happened,
         InputTypeError as InputTypeError,
         MapEdgeGroup as MapEdgeGroup,
+        Repeat as Repeat,
         Replay as Replay,
         RequestInfoMixin as RequestInfoMixin,
         RunContext as RunContext,
@@ -166,6 +169,7 @@ if TYPE_CHECKING:
         SyncWorkflowContext as SyncWorkflowContext,
         TypeCompatibilityError as TypeCompatibilityError,
         Undelivered as Undelivered,
+        UnknownOutcomeError as UnknownOutcomeError,
         ValidationTypeEnum as ValidationTypeEnum,
         Workflow as Workflow,
         WorkflowBuilder as WorkflowBuilder,
@@ -349,7 +353,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             AgentExecutorState
             AgentExecutor Case DEFAULT_MAX_ITERATIONS Default Edge EdgeDuplicationError
             EdgeGroup Executor FanInEdgeGroup FanOutEdgeGroup FunctionExecutor Graph
-            GraphConnectivityError INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
+            GraphConnectivityError GraphMismatchError Happened Repeat UnknownOutcomeError INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
             RunStream Settings SingleEdgeGroup SwitchCaseEdgeGroup
             SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault TypeCompatibilityError
             Undelivered ValidationTypeEnum Workflow WorkflowBuilder WorkflowContext

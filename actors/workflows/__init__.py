@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from actors.workflows._context_api import (
         WorkflowContext as WorkflowContext,
     )
+    from actors.workflows._durable._answers import (
+        Happened as Happened,
+        Repeat as Repeat,
+    )
+    from actors.workflows._durable._errors import (
+        GraphMismatchError as GraphMismatchError,
+        UnknownOutcomeError as UnknownOutcomeError,
+    )
     from actors.workflows._edges import (
         INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
         Edge as Edge,
@@ -122,6 +130,12 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.workflows._context_api": """
             WorkflowContext
+        """,
+        "actors.workflows._durable._answers": """
+            Happened Repeat
+        """,
+        "actors.workflows._durable._errors": """
+            GraphMismatchError UnknownOutcomeError
         """,
         "actors.workflows._edges": """
             MapEdgeGroup

@@ -155,6 +155,14 @@ class Executor(RequestInfoMixin):
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Put back what ``on_checkpoint_save`` returned."""
 
+    def store_state(self, state: Any) -> Any:
+        """Return what of a frozen ``state`` is stored: all of it, if you don't say otherwise."""
+        return state
+
+    def load_state(self, stored: Any) -> Any:
+        """Return the ``state`` that ``store_state`` made this of."""
+        return stored
+
     def to_dict(self) -> dict[str, Any]:
         """Return id and type, for descriptions of the graph."""
         return {"id": self.id, "type": self.type}

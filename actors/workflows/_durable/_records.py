@@ -11,10 +11,12 @@ import attrs
 
 from actors.workflows._deliveries import Delivery, Effects, Rare, Request
 from actors.workflows._durable._journal import JournalEntry
+from actors.workflows._maps import Batch
+from actors.workflows._result import Undelivered
 from protocols._tags import default_registry
 
 if TYPE_CHECKING:
-    from actors.workflows._deliveries import Request as _Request
+    from collections.abc import Mapping
 
 
 @attrs.frozen
@@ -25,15 +27,16 @@ class StoredRequest:
     source: str
     data: Any
     response_type: Any
+    scope: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, request: _Request) -> StoredRequest:
+    def of(cls, request: Request) -> StoredRequest:
         """Make the stored form of a request."""
-        return cls(request.id, request.source, request.data, request.response_type)
+        return cls(request.id, request.source, request.data, request.response_type, request.scope)
 
     def restored(self) -> Request:
         """Make the request that it was."""
-        return Request(self.id, self.source, self.data, self.response_type)
+        return Request(self.id, self.source, self.data, self.response_type, self.scope)
 
 
 @attrs.frozen
@@ -44,18 +47,38 @@ class StoredDelivery:
     sources: tuple[str, ...]
     message: Any
     request: StoredRequest | None = None
+    scope: tuple[int, int] | None = None
+    depth: int = 1
+    is_made: bool = False
 
     @classmethod
     def of(cls, delivery: Delivery) -> StoredDelivery:
         """Make the stored form of a delivery, whose number is in its key."""
         request = delivery.request
         asked = None if request is None else StoredRequest.of(request)
-        return cls(delivery.target, delivery.sources, delivery.message, asked)
+        return cls(
+            delivery.target,
+            delivery.sources,
+            delivery.message,
+            asked,
+            delivery.scope,
+            delivery.depth,
+            delivery.is_made,
+        )
 
     def restored(self, seq: int) -> Delivery:
         """Make the delivery that it was."""
         request = None if self.request is None else self.request.restored()
-        return Delivery(seq, self.target, tuple(self.sources), self.message, request)
+        return Delivery(
+            seq,
+            self.target,
+            self.sources,
+            self.message,
+            request,
+            self.scope,
+            self.depth,
+            self.is_made,
+        )
 
 
 @attrs.frozen
@@ -67,6 +90,8 @@ class StoredEffects:
     outputs: tuple[Any, ...]
     writes: dict[str, Any] | None
     chosen: tuple[tuple[str, ...], ...] | None
+    scope: tuple[int, int] | None = None
+    depth: int = 1
 
     @classmethod
     def of(cls, effects: Effects) -> StoredEffects:
@@ -78,6 +103,8 @@ class StoredEffects:
             tuple(effects.outputs),
             effects.writes,
             None if chosen is None else tuple(chosen),
+            effects.scope,
+            effects.depth,
         )
 
     def restored(self) -> Effects:
@@ -87,13 +114,66 @@ class StoredEffects:
             rare = Rare()
             rare.chosen = [tuple(targets) for targets in self.chosen]
         sent = [(message, target) for message, target in self.sent]
-        return Effects(self.source, sent, list(self.outputs), self.writes, rare)
+        outputs = list(self.outputs)
+        return Effects(self.source, sent, outputs, self.writes, rare, self.scope, self.depth)
+
+
+@attrs.frozen
+class StoredBatch:
+    """A list that a map has taken apart, but for what became of its items."""
+
+    map: int
+    scope: tuple[int, int] | None
+    width: int
+    left: int
+    depth: int
+
+    @classmethod
+    def of(cls, batch: Batch) -> StoredBatch:
+        """Make the stored form of a batch."""
+        return cls(batch.map, batch.scope, len(batch.open), batch.left, batch.depth)
+
+    def restored(self, items: Mapping[int, StoredItem]) -> Batch:
+        """Make the batch that it was, with its items."""
+        there = [items.get(n, StoredItem()) for n in range(self.width)]
+        results = [list(item.results) for item in there]
+        opened = [item.open for item in there]
+        return Batch(self.map, self.scope, results, opened, self.left, self.depth)
+
+
+@attrs.frozen
+class StoredItem:
+    """What became of one item of a list so far, and how much is on its way about it."""
+
+    open: int = 0
+    results: tuple[Any, ...] = ()
+
+
+@attrs.frozen
+class StoredUndelivered:
+    """A message that nobody took."""
+
+    source: str
+    message: Any
+    reason: str
+
+    @classmethod
+    def of(cls, undelivered: Undelivered) -> StoredUndelivered:
+        """Make the stored form of what nobody took."""
+        return cls(undelivered.source_executor_id, undelivered.message, undelivered.reason)
+
+    def restored(self) -> Undelivered:
+        """Make what it was."""
+        return Undelivered(self.source, self.message, self.reason)
 
 
 for _tag, _cls in {
     "stored_request": StoredRequest,
     "stored_delivery": StoredDelivery,
     "stored_effects": StoredEffects,
+    "stored_undelivered": StoredUndelivered,
+    "stored_batch": StoredBatch,
+    "stored_item": StoredItem,
     "journal_entry": JournalEntry,
 }.items():
     default_registry.register(_cls, _tag)

@@ -1,0 +1,324 @@
+# The gate stands between commit and settle. A commit changes the run's state in memory; the gate
+# writes down what it changed, and lets its news out (deliveries, outputs, requests, completion
+# events) when that is safe. So what anybody sees is always a prefix of what the store has, and
+# after a crash nobody has seen anything that the next process doesn't know.
+#
+# Three ways to wait (`durability`): `sync` lets news out when they are safe; `async` at once, and
+# waits at the end of the run; `end` writes once, when the run ends. Under `async` and `end` the
+# world may have seen more than the store has.
+#
+# The store calls back in the trio thread, outside of any task of ours. Nothing may be raised
+# there: what goes wrong fails the run.
+"""Writes the commits of a run, and holds back what follows from them until they are safe."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from actors.checkpoint._types import CheckpointFacts, Commit
+from actors.workflows._durable._changes import Changes
+from actors.workflows._durable._ending import Ending
+from actors.workflows._durable._foreign import ForeignLog
+from actors.workflows._durable._ledger import GraphLedger
+from actors.workflows._durable._prefix import DurablePrefix
+from protocols._checkpoint_errors import StaleWriterError, StorageError
+from protocols._events import WorkflowErrorDetails, WorkflowEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.checkpoint._types import CommitKind, RunLog
+    from actors.workflows._conductor import Conductor
+    from actors.workflows._context import TurnContext
+    from actors.workflows._deliveries import Delivery, News
+    from actors.workflows._durable._journal import JournalEntry
+    from actors.workflows._durable._opening import Opening
+    from actors.workflows._durable._prefix import Ticket
+    from actors.workflows._run import Run
+    from actors.workflows._settings import Durability, OnCheckpointError
+
+# Seconds that the end of a run waits for its store, which may have gone away.
+BUDGET: Final = 10.0
+
+_log: Final = logging.getLogger(__name__)
+
+
+class DurableGate:
+    """The gate of one run.
+
+    Args:
+        opening: gets the run's log, and the state to go on from.
+        durability: what news wait for.
+        on_error: whether a failed write fails the run.
+    """
+
+    def __init__(
+        self, opening: Opening, durability: Durability, on_error: OnCheckpointError
+    ) -> None:
+        self._opening = opening
+        self._durability = durability
+        self._warns = on_error == "warn"
+        self._changes = Changes()
+        self._ledgers: dict[tuple[str, ...] | None, GraphLedger] = {}
+        self._prefix: DurablePrefix[Callable[[], object]] = DurablePrefix()
+        self._log: RunLog | None = None
+        self._run: Run | None = None
+        self._is_reopening = False
+        self._is_broken = False
+        self._held: list[tuple[Delivery, ...]] = []
+        self._suspect: int | None = None
+
+    def ledger(self, conductor: Conductor) -> GraphLedger:
+        """Return what is stored of one graph of the run."""
+        found = self._ledgers.get(conductor.path)
+        if found is None:
+            found = self._ledgers[conductor.path] = GraphLedger(
+                conductor.graph, conductor.path, self._changes
+            )
+        return found
+
+    # ------------------------------------------------------------------ the run's life
+
+    async def open(self, run: Run) -> None:
+        """Take the stored run over, and put its state into *run*."""
+        self._run = run
+        self._log, carry = await self._opening.open()
+        run.run_id = self._log.run.run_id
+        run.go_on_from(carry)
+        ledger = self.ledger(run.conductor)
+        if carry.restored is not None:
+            ledger.know_restored(run.conductor)
+        else:
+            ledger.know(run.conductor)
+
+    async def close(self, run: Run, escaped: BaseException | None) -> None:
+        """Write how the run ended, and wait until all is safe.
+
+        A run that ended well waits as long as it takes, one that didn't for a limited time.
+        """
+        log = self._log
+        if log is None:
+            return  # noqa: ASYNC910  (it was never opened)
+        ending = Ending.of(run, escaped)
+        with trio.CancelScope(shield=not ending.is_quiet) as scope:
+            if not ending.is_quiet:
+                scope.deadline = trio.current_time() + BUDGET
+            try:
+                self._write_ending(run, ending)
+                await log.flush()
+            except Exception as exc:  # noqa: BLE001  (the run's error, raised by whoever calls us)
+                self._note_failure(exc)
+        if scope.cancelled_caught:
+            self._note_failure(StorageError(f"the storage did not answer within {BUDGET:g} s"))
+        undelivered = len(run.conductor.outbox.leftovers)
+        run.carry.position = self._opening.place_of(log, undelivered)
+
+    def _write_ending(self, run: Run, ending: Ending) -> None:
+        if self._is_broken or (ending.is_quiet and self._durability != "end"):
+            return
+        if not ending.is_quiet:
+            self._changes.put("ended", (str(ending.status), ending.interrupted))
+        self._write(ending.kind, self._facts(run.conductor, ending.status))
+
+    # ------------------------------------------------------------------ commits
+
+    def pass_on(self, conductor: Conductor, ctx: TurnContext | None, news: News) -> None:
+        """Write what a commit changed, and let its news out when that is safe."""
+        ledger = self.ledger(conductor)
+        kind: CommitKind
+        if ctx is None:
+            kind = self._begin(conductor, ledger, news)
+        else:
+            kind = "round" if news.applied else "turn"
+            ledger.turn(conductor, ctx, news)
+            self._let_go(ctx.delivery.seq, news)
+        facts = None if kind in {"turn", "journal"} else self._facts(conductor, "")
+        self._write(kind, facts, partial(conductor.settled, news))
+
+    def _begin(self, conductor: Conductor, ledger: GraphLedger, news: News) -> CommitKind:
+        opening, run = self._opening, conductor.run
+        if isinstance(self._log, ForeignLog):
+            run.nursery.start_soon(self._log.work)
+        ledger.begin(conductor, news, opening.answered, opening.undelivered)
+        for seq, at, entry in opening.settled:
+            ledger.effect(seq, at, entry)
+        self._note_verdict(ledger, news)
+        self._changes.remove("ended")
+        if opening.is_whole:
+            whole = ledger.all_of(conductor)
+            for key, value in whole.items():
+                self._changes.put(key, value)
+        return opening.kind
+
+    def try_again(self, conductor: Conductor, ctx: TurnContext) -> None:
+        """Count a failed attempt, and forget what models said in it."""
+        seq = ctx.delivery.seq
+        ledger = self.ledger(conductor)
+        ledger.attempt(seq, ctx.attempt)
+        for at, entry in enumerate((conductor.journals or {}).get(seq, ())):
+            if entry.kind == "model" and entry.status == "failed":
+                ledger.effect(seq, at, entry)
+        self._write("journal", None)
+
+    async def record(  # noqa: ASYNC910  (waits for stores that take their time)
+        self, conductor: Conductor, seq: int, at: int, entry: JournalEntry
+    ) -> None:
+        """Store what a turn does outside, and wait until that is safe."""
+        self.ledger(conductor).effect(seq, at, entry)
+        event = trio.Event()
+        self._write("journal", None, event.set)
+        if not event.is_set():
+            await event.wait()
+
+    def _facts(self, conductor: Conductor, status: str) -> CheckpointFacts:
+        return CheckpointFacts(iteration=conductor.schedule.number, status=status)
+
+    # ------------------------------------------------------------------ writing
+
+    def _write(
+        self,
+        kind: CommitKind,
+        facts: CheckpointFacts | None,
+        release: Callable[[], object] | None = None,
+    ) -> None:
+        """Append a commit. *release* lets out what follows from it.
+
+        Raises:
+            CodecError: what changed can't be stored; unless failures only warn.
+        """
+        if self._durability == "end" and kind not in {"final", "cancel"}:
+            if release is not None:
+                release()
+            return
+        ticket = self._prefix.add(release or _nothing)
+        if self._is_broken:
+            self._go_on_without(ticket)
+            return
+        changes = self._changes
+        commit = Commit(changes.values, changes.removed, kind, facts)
+        try:
+            assert self._log is not None, "a run is opened before it starts"
+            is_safe = self._log.append(commit, partial(self._saved, ticket))
+        except Exception as exc:
+            if not self._warns or isinstance(exc, StaleWriterError):
+                # Whoever catches it could only wait for ever: nothing is let out any more.
+                self._not_saved(ticket, exc)
+                raise
+            # What is not stored now is, with the next commit.
+            self._warn(exc)
+            self._saved(ticket, None)
+            return
+        changes.clear()
+        if is_safe or self._durability == "async":
+            self._saved(ticket, None)
+
+    def _saved(self, ticket: Ticket[Callable[[], object]], error: BaseException | None) -> None:
+        """Hear from the store that a commit is safe, or isn't. Must not raise."""
+        if error is not None:
+            self._not_saved(ticket, error)
+            return
+        assert self._run is not None
+        try:
+            for release in self._prefix.saved(ticket):
+                release()
+        except Exception as exc:  # noqa: BLE001  (it is the run's error, raised at its end)
+            self._run.fail(exc)
+
+    def _not_saved(self, ticket: Ticket[Callable[[], object]], error: BaseException) -> None:
+        self._is_broken = True
+        if self._warns and not isinstance(error, StaleWriterError):
+            self._warn(error)
+            self._go_on_without(ticket)
+        else:
+            self._prefix.failed()
+            self._note_failure(error)
+
+    def _note_failure(self, error: BaseException) -> None:
+        self._is_broken = True
+        assert self._run is not None
+        if self._warns and not isinstance(error, StaleWriterError):
+            self._warn(error)
+        elif self._run.error is None:
+            self._run.fail(error)
+
+    def _warn(self, error: BaseException) -> None:
+        assert self._run is not None
+        _log.warning("run %s: a checkpoint could not be stored: %r", self._run.run_id, error)
+        details = WorkflowErrorDetails.from_exception(error)
+        self._run.reports.emit(WorkflowEvent("checkpoint_failed", str(error), details=details))
+
+    # ------------------------------------------------------------------ a store that comes back
+
+    def _go_on_without(self, ticket: Ticket[Callable[[], object]]) -> None:
+        """Let news out although they aren't stored, and try to get the store back."""
+        self._saved(ticket, None)
+        run = self._run
+        if run is not None and not (self._is_reopening or run.is_over):
+            self._is_reopening = True
+            run.nursery.start_soon(self._reopen)
+
+    async def _reopen(self) -> None:
+        """Open the run anew, and write everything."""
+        run = self._run
+        assert run is not None
+        try:
+            self._log = await self._opening.reopen(run.run_id)
+            whole = {}
+            for conductor in run.conductors:
+                ledger = self.ledger(conductor)
+                whole.update(ledger.all_of(conductor))
+                ledger.know(conductor)
+            self._changes.clear()
+            facts = self._facts(run.conductor, "")
+            commit = Commit(whole, (), "round", facts, is_whole=True)
+            self._is_broken = False
+            ticket = self._prefix.add(_nothing)
+            if self._log.append(commit, partial(self._saved, ticket)):
+                self._saved(ticket, None)
+        except Exception as exc:  # noqa: BLE001  (the next commit tries again)
+            self._is_broken = True
+            if isinstance(exc, StaleWriterError):
+                run.fail(exc)
+            else:
+                await trio.sleep(0.1)
+        finally:
+            self._is_reopening = False
+
+    # ------------------------------------------------------------------ suspects
+
+    def _note_verdict(self, ledger: GraphLedger, news: News) -> None:
+        """Count the attempts that a crash broke off, and hold back who may have caused it."""
+        verdict = self._opening.verdict
+        if verdict is None:
+            self._changes.remove("held")
+            return
+        for seq in verdict.given_up:
+            ledger.forget(seq)
+        for seq, failed in verdict.attempts.items():
+            ledger.attempt(seq, failed)
+        held = {delivery.seq for queue in verdict.held for delivery in queue}
+        news.deliveries = [each for each in news.deliveries if each.seq not in held]
+        self._held = list(verdict.held)
+        self._suspect = verdict.suspect
+        self._changes.put_or_remove("held", tuple(sorted(held)))
+
+    def _let_go(self, seq: int, news: News) -> None:
+        """After a suspect has ended well, let the next one go."""
+        if seq != self._suspect:
+            return
+        self._suspect = None
+        if not self._held:
+            return
+        queue = self._held.pop(0)
+        self._suspect = queue[0].seq
+        news.deliveries.extend(queue)
+        held = tuple(sorted(each.seq for some in self._held for each in some))
+        self._changes.put_or_remove("held", held)
+
+
+def _nothing() -> None:
+    """Let nothing out."""

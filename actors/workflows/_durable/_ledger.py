@@ -1,0 +1,197 @@
+# The state of a run as entries, and which of them a commit changes. What is stored per commit is
+# what changed, so that a checkpoint costs that and not what exists: one message handled and one
+# sent are two entries, whatever the run has gathered before.
+#
+# There are two ways to the same entries: `changes_of` says what one commit changed, `all_of`
+# writes everything down. Each is the test of the other.
+#
+#   numbers              the number of the last delivery, and of completed rounds
+#   shared/<name>        what set_state committed
+#   executor/<id>        an executor's frozen state, or its last snapshot
+#   queue/<seq>          a message on its way
+#   effects/<seq>        what a finished turn did, which its round hasn't made count yet
+#   join/<join>/<source> what waits at a join, of one of its sources; inside of a map with the
+#                        item's scope behind it
+#   late/<join>          what is yet to come too late for it; likewise
+#   batch/<n>            a list that a map has taken apart
+#   item/<n>/<position>  what became of one of its items
+#   request/<id>         an open request
+#   journal/<seq>/<n>    what an open turn did outside
+#   attempts/<seq>       attempts at a message that ended badly
+#   outputs              what was yielded since the run was last given something
+#   undelivered/<n>      what nobody took
+#
+# Workflows inside have theirs under their path (see `_keys`).
+"""What of a run is stored, as entries by key, and what of it a commit changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.workflows._durable._gathered import GatheredLedger
+from actors.workflows._durable._names import Names
+from actors.workflows._durable._records import (
+    StoredDelivery,
+    StoredEffects,
+    StoredRequest,
+    StoredUndelivered,
+)
+from actors.workflows._durable._whole import all_of, kept_of
+from protocols._log import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from actors.workflows._conductor import Conductor
+    from actors.workflows._context import TurnContext
+    from actors.workflows._deliveries import News
+    from actors.workflows._durable._changes import Changes
+    from actors.workflows._durable._journal import JournalEntry
+    from actors.workflows._graph import Graph
+
+
+class GraphLedger:
+    """What is stored of one graph of a run.
+
+    Args:
+        graph: whose state it is.
+        path: where in the run its workflow is.
+        changes: where to note what changes.
+    """
+
+    def __init__(self, graph: Graph, path: tuple[str, ...] | None, changes: Changes) -> None:
+        self._graph = graph
+        self._names = Names(graph, path)
+        self._changes = changes
+        self._gathered = GatheredLedger(graph, self._names, changes)
+        # What is stored already, as far as a commit has to know it.
+        self._states: dict[str, Any] = {}
+        self._attempts: set[int] = set()
+        self._journals: dict[int, int] = {}
+        self._effects: set[int] = set()
+        self._outputs: Log[tuple[str, Any]] = Log()
+        self._undelivered = 0
+
+    def key(self, kind: str, *names: str) -> str:
+        """Return the key of an entry."""
+        return self._names.key(kind, *names)
+
+    # ------------------------------------------------------------------ what a commit changes
+
+    def begin(
+        self, conductor: Conductor, news: News, answered: Iterable[str], undelivered: int
+    ) -> None:
+        """Note what a run begins with.
+
+        Args:
+            conductor: of the run's own graph.
+            news: its first deliveries.
+            answered: the requests that these answer.
+            undelivered: how many undelivered messages are stored of before.
+        """
+        for request_id in answered:
+            self._changes.remove(self.key("request", request_id))
+        if conductor.carry.beginning:
+            # It is given something: what came before was another result.
+            self._outputs = Log()
+            self._changes.remove(self.key("outputs"))
+            for n in range(undelivered):
+                self._changes.remove(self.key("undelivered", str(n)))
+        self._note_news(conductor, news)
+
+    def turn(self, conductor: Conductor, ctx: TurnContext, news: News) -> None:
+        """Note what the commit of a turn has changed."""
+        seq, cell = ctx.delivery.seq, ctx.cell
+        self.forget(seq)
+        kept = cell.kept
+        if kept is not self._states.get(cell.name, cell.executor.state):
+            self._states[cell.name] = kept
+            stored = cell.executor.store_state(kept)
+            self._changes.put(self.key("executor", cell.name), stored)
+        if ctx.rare is not None:
+            for name, request in ctx.rare.requests.items():
+                self._changes.put(self.key("request", name), StoredRequest.of(request))
+        if not news.applied:
+            effects = conductor.schedule.waiting[seq]
+            self._effects.add(seq)
+            self._changes.put(self.key("effects", str(seq)), StoredEffects.of(effects))
+        self._note_news(conductor, news)
+
+    def forget(self, seq: int) -> None:
+        """Note that a message is on its way no more."""
+        changes, name = self._changes, str(seq)
+        changes.remove(self.key("queue", name))
+        if seq in self._attempts:
+            self._attempts.discard(seq)
+            changes.remove(self.key("attempts", name))
+        for n in range(self._journals.pop(seq, 0)):
+            changes.remove(self.key("journal", name, str(n)))
+
+    def _note_news(self, conductor: Conductor, news: News) -> None:
+        if news.applied:
+            self._note_applied(conductor, news)
+        self._gathered.note(conductor.outbox)
+        changes = self._changes
+        for delivery in news.deliveries:
+            changes.put(self.key("queue", str(delivery.seq)), StoredDelivery.of(delivery))
+        found = conductor.outbox.leftovers.all() if len(conductor.outbox.leftovers) else ()
+        for n in range(self._undelivered, len(found)):
+            stored = StoredUndelivered.of(found[n])
+            changes.put(self.key("undelivered", str(n)), stored)
+        self._undelivered = len(found)
+        numbers = (conductor.carry.seq, conductor.schedule.number)
+        changes.put(self.key("numbers"), numbers)
+
+    def _note_applied(self, conductor: Conductor, news: News) -> None:
+        changes = self._changes
+        for seq in self._effects:
+            changes.remove(self.key("effects", str(seq)))
+        self._effects.clear()
+        for effects in news.applied:
+            for name in effects.writes or ():
+                changes.put(self.key("shared", name), conductor.shared[name])
+            if effects.outputs and self._graph.designation(effects.source) is not None:
+                said = [(effects.source, output) for output in effects.outputs]
+                self._outputs = self._outputs.extended(said)
+                changes.put(self.key("outputs"), self._outputs)
+
+    def attempt(self, seq: int, failed: int) -> None:
+        """Note how many attempts at a message have ended badly."""
+        self._attempts.add(seq)
+        self._changes.put(self.key("attempts", str(seq)), failed)
+
+    def effect(self, seq: int, at: int, entry: JournalEntry) -> None:
+        """Note what an open turn does outside."""
+        self._journals[seq] = max(self._journals.get(seq, 0), at + 1)
+        self._changes.put(self.key("journal", str(seq), str(at)), entry)
+
+    # ------------------------------------------------------------------ what is stored
+
+    def all_of(self, conductor: Conductor) -> dict[str, Any]:
+        """Return all entries as they are now."""
+        found = all_of(conductor, self._names)
+        if self._outputs:
+            found[self.key("outputs")] = self._outputs
+        return found
+
+    def know_restored(self, conductor: Conductor) -> None:
+        """Take what was loaded for stored; the conductor hasn't begun."""
+        carry = conductor.carry
+        restored = carry.restored
+        assert restored is not None, "nothing was loaded"
+        self._gathered.know(conductor.outbox)
+        self._states = dict(carry.states)
+        self._attempts = set(restored.attempts)
+        self._journals = {seq: len(each) for seq, each in restored.journals.items()}
+        self._effects = set(restored.effects)
+        self._undelivered = len(restored.undelivered)
+        self._outputs = Log(restored.outputs)
+
+    def know(self, conductor: Conductor) -> None:
+        """Take what *conductor* holds for stored."""
+        self._states = kept_of(conductor)
+        self._attempts = set(conductor.attempts.failed)
+        self._journals = {seq: len(each) for seq, each in (conductor.journals or {}).items()}
+        self._effects = set(conductor.schedule.waiting)
+        self._undelivered = len(conductor.outbox.leftovers)
+        self._gathered.know(conductor.outbox)

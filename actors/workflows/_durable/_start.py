@@ -1,0 +1,35 @@
+"""Gives a run its gate, where there is a storage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from actors.workflows._carry import Carry
+    from actors.workflows._conductor import Gate
+    from actors.workflows._durable._opening import Resumption
+    from actors.workflows._workflow import Workflow
+    from protocols._checkpoints import CheckpointStorage
+
+
+def gate_of(
+    workflow: Workflow, storage: CheckpointStorage | None, start: Carry | Resumption
+) -> Gate | None:
+    """Return the gate of a run; None if nothing of it is stored.
+
+    Args:
+        workflow: what is run.
+        storage: where its checkpoints go.
+        start: what it begins with.
+    """
+    if storage is None:
+        return None
+    # On use: whoever stores nothing needs nothing of it.
+    from actors.workflows._durable._gate import DurableGate
+    from actors.workflows._durable._opening import Opening
+
+    settings = workflow.settings
+    opening = Opening(
+        storage, settings.name, workflow.graph, settings.schedule, settings.max_attempts, start
+    )
+    return DurableGate(opening, settings.durability or "sync", settings.on_checkpoint_error)
