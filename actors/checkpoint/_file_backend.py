@@ -19,7 +19,7 @@ import attrs
 
 from actors.checkpoint._fence import refusal, taken
 from actors.checkpoint._files import locked, read_whole, remove_leftovers, told, write_whole
-from actors.checkpoint._json_form import parsed, row_json, row_of, spelled
+from actors.checkpoint._json_form import head_of, parsed, row_json, row_of, spelled
 from actors.checkpoint._reading import read_parts
 from actors.checkpoint._rows import Head, Opened, Row, merged
 from actors.checkpoint._types import RunInfo
@@ -81,15 +81,6 @@ class FileBackend:
     def _write(self, path: Path, content: dict[str, Any]) -> None:
         write_whole(path, spelled(content, self._sealer))
 
-    def _row(self, path: Path, run_id: str, sequence: int) -> Row:
-        return self._made(path, self._read(path), run_id, sequence)
-
-    def _made(self, path: Path, tree: dict[str, Any], run_id: str, sequence: int) -> Row:
-        row = _understood(path, tree, row_of)
-        if tree.get("run_id") != run_id or row.head.sequence != sequence:
-            raise CorruptCheckpointError(f"{path} belongs to another place; put it back")
-        return row
-
     def _directory(self, run_id: str) -> Path:
         return self.path / run_id
 
@@ -106,10 +97,16 @@ class FileBackend:
         return sorted(int(name) for name in names if name.isdigit())
 
     def _load(self, run_id: str, sequence: int) -> Row:
+        path = self._place(run_id, sequence)
+        tree = self._read(path)
+        row = _understood(path, tree, row_of)
+        if tree.get("run_id") != run_id or row.head.sequence != sequence:
+            raise CorruptCheckpointError(f"{path} belongs to another place; put it back")
+        return row
+
+    def _place(self, run_id: str, sequence: int) -> Path:
         saved = self._saved(run_id)
-        return self._row(
-            saved if saved.exists() else self._commit(run_id, sequence), run_id, sequence
-        )
+        return saved if saved.is_file() else self._commit(run_id, sequence)
 
     # ------------------------------------------------------------------ runs
 
@@ -270,7 +267,8 @@ class FileBackend:
     def _whole(
         self, run_id: str, head: Head, entries: dict[str, bytes], parts: dict[int, bytes]
     ) -> Row:
-        needed = read_parts(_Held(parts), Opened(0, RunInfo(run_id, "")), entries.values())
+        run = Opened(0, RunInfo(run_id, ""))
+        needed = read_parts(None, run, entries.values(), parts)
         head = attrs.evolve(head, base=head.sequence)
         return Row(head, entries, tuple(sorted(needed.items())))
 
@@ -280,7 +278,13 @@ class FileBackend:
 
     def heads(self, run: Opened) -> list[Head]:
         """Return the heads of all commits of a run."""
-        return [row.head for row in self.every(run)]
+        run_id = run.info.run_id
+        with self._turn():
+            return [self._head(run_id, one) for one in self._sequences(run_id)]
+
+    def _head(self, run_id: str, sequence: int) -> Head:
+        path = self._place(run_id, sequence)
+        return _understood(path, self._read(path), lambda tree: head_of(tree["commit"]))
 
     def every(self, run: Opened) -> list[Row]:
         """Return all commits of a run."""
@@ -308,13 +312,9 @@ class FileBackend:
         return [*(self._load(run_id, one) for one in before), row]
 
     def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
-        """Return those of these parts that are there."""
-        found: dict[int, bytes] = {}
-        for row in reversed(self.every(run)):
-            found |= {number: body for number, body in row.parts if number in numbers}
-            if len(found) == len(numbers):
-                break
-        return found
+        """Return nothing: the rows of a file come with their parts."""
+        del run, numbers
+        return {}
 
     def part_numbers(self, run: Opened) -> list[int]:
         """Return nothing: a file has just the parts that it needs."""
@@ -343,18 +343,6 @@ class FileBackend:
     def close(self) -> None:
         """Forget what is known of runs."""
         self._states.clear()
-
-
-@attrs.frozen
-class _Held:
-    """Parts that are in memory, as `read_parts` asks for them."""
-
-    held: dict[int, bytes]
-
-    def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
-        """Return those of these parts that are there."""
-        del run
-        return {one: self.held[one] for one in numbers if one in self.held}
 
 
 def _about_of(tree: dict[str, Any]) -> tuple[int, RunInfo]:

@@ -75,8 +75,10 @@ def collect(backend: Backend, run: Opened) -> int:
     """Forget the parts of a run that no commit leads to; return how many. See above, when."""
     # First what there is, then what is needed: what is written meanwhile isn't among it.
     numbers = backend.part_numbers(run)
+    if not numbers:
+        return 0
     bodies = (body for row in backend.every(run) for body in row.entries.values() if body)
-    needed = read_parts(backend, run, bodies)
+    needed = read_parts(backend, run, bodies, {})
     garbage = [number for number in numbers if number not in needed]
     if garbage:
         backend.change(run, rewritten=(), commits=(), parts=garbage)

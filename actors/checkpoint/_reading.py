@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 import attrs
 import msgspec
@@ -18,18 +18,10 @@ from protocols._checkpoint_errors import CheckpointNotFoundError, CorruptCheckpo
 from protocols._trouble import Trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
     from actors.checkpoint._backend import Backend
     from actors.checkpoint._rows import Opened
-
-
-class PartSource(Protocol):
-    """Has the bytes of parts."""
-
-    def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
-        """Return those of these parts that are there."""
-        ...
 
 
 @final
@@ -95,11 +87,25 @@ def read_run(backend: Backend, run: Opened, sequence: int | None = None) -> Stor
             "restore the storage from a backup, or go on from an older checkpoint by its id"
         )
     entries = merged(rows)
-    return StoredRun(run.info, heads, entries, read_parts(backend, run, entries.values()))
+    held = {number: body for row in rows for number, body in row.parts}
+    parts = read_parts(backend, run, entries.values(), held)
+    return StoredRun(run.info, heads, entries, parts)
 
 
-def read_parts(backend: PartSource, run: Opened, bodies: Iterable[bytes]) -> dict[int, bytes]:
-    """Return all parts to which these entries lead, level by level."""
+def read_parts(
+    backend: Backend | None, run: Opened, bodies: Iterable[bytes], held: Mapping[int, bytes]
+) -> dict[int, bytes]:
+    """Return all parts to which these entries lead, level by level.
+
+    Args:
+        backend: has the other parts; None if there are no others.
+        run: of which run.
+        bodies: the bytes of entries.
+        held: parts that are known already.
+
+    Raises:
+        CorruptCheckpointError: one is missing, or something is malformed.
+    """
     found: dict[int, bytes] = {}
     seen: set[tuple[int, int]] = set()
     try:
@@ -107,7 +113,9 @@ def read_parts(backend: PartSource, run: Opened, bodies: Iterable[bytes]) -> dic
         while wanted:
             seen |= wanted
             missing = {number for number, _ in wanted} - found.keys()
-            found |= backend.parts(run, missing)
+            found |= {number: held[number] for number in missing & held.keys()}
+            missing -= held.keys()
+            found |= backend.parts(run, missing) if missing and backend else {}
             wanted = {
                 ref for number, depth in wanted for ref in refs_in(decode(found[number]), depth)
             } - seen

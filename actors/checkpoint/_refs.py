@@ -9,6 +9,7 @@ time: two entries with equal bytes aren't one object.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.msgpack import Ext, decode, encode
@@ -25,11 +26,12 @@ LOG: Final = 3
 ELSEWHERE: Final = 4
 
 _SIZES: Final = (1, 2, 4, 8)
+_LIMITS: Final = [1 << 8 * size for size in _SIZES[:-1]]
 
 
 def part_ref(number: int, code: int = PART) -> Ext:
     """Return what stands in a tree for a part. msgpack has 1, 2, 4 and 8 bytes cheaper."""
-    size = next(size for size in _SIZES if number < 1 << 8 * size)
+    size = _SIZES[bisect_right(_LIMITS, number)]
     return Ext(code, number.to_bytes(size, "big"))
 
 

@@ -4,6 +4,8 @@
   order, and break it at every point.
 - `print_tree`, `tree_on_failure`: show what the actors were doing when a test went wrong.
 - `Probe`, `slow`, `failing`, `stuck`: stand in for actors, and for what goes wrong in them.
+- `storage_checks`, `StorageDouble`: what a checkpoint storage has to do, and one that is slow, or
+  fails, dies and comes back.
 - `ScriptedChatClient`, `ScriptedAgent`, `open_fake_openai`: agents and endpoints without a model.
 """
 
@@ -65,6 +67,11 @@ from actors.testing._seeds import (
     seeded_random as seeded_random,
     seeds as seeds,
 )
+from actors.testing._storage_kit import (
+    StorageCheck as StorageCheck,
+    storage_checks as storage_checks,
+)
+from actors.testing._storage_kit_double import StorageDouble as StorageDouble
 from actors.testing._sweep import (
     SwallowedCancelError as SwallowedCancelError,
     cancel_everywhere as cancel_everywhere,

@@ -1,0 +1,50 @@
+"""Every storage does what the kit asks; so does a stranger's, as far as it has the methods.
+
+Cases B3, B6, B7, B10 and B16 of the list are checks of the kit.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.checkpoint._file import FileCheckpointStorage
+from actors.checkpoint._memory import InMemoryCheckpointStorage
+from actors.checkpoint._sqlite import SQLiteCheckpointStorage
+from actors.testing._storage_kit import StorageCheck, storage_checks
+
+KEY = b"a secret of thirty-two bytes ...."
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory in memory, if there is one: flushing a disk a thousand times takes seconds."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as name:
+        yield Path(name)
+
+
+@pytest.fixture(params=["memory", "file", "file, signed", "sqlite", "sqlite, at once, signed"])
+def opened(request: pytest.FixtureRequest, place: Path) -> Callable[[], Any]:
+    """Opens the same storage each time."""
+    memory = InMemoryCheckpointStorage()
+    makers: dict[str, Callable[[], Any]] = {
+        "memory": lambda: memory,
+        "file": partial(FileCheckpointStorage, place),
+        "file, signed": partial(FileCheckpointStorage, place, key=KEY),
+        "sqlite": partial(SQLiteCheckpointStorage, place / "runs.db"),
+        "sqlite, at once, signed": partial(
+            SQLiteCheckpointStorage, place / "runs.db", synchronous="NORMAL", key=KEY
+        ),
+    }
+    return makers[request.param]
+
+
+@pytest.mark.parametrize("check", storage_checks(), ids=str)
+async def test_our_storages_conform(check: StorageCheck, opened: Callable[[], Any]) -> None:
+    await check(opened)
