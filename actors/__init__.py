@@ -155,6 +155,7 @@ if TYPE_CHECKING:
         Happened as Happened,
         InputTypeError as InputTypeError,
         MapEdgeGroup as MapEdgeGroup,
+        OpenRun as OpenRun,
         Repeat as Repeat,
         Replay as Replay,
         RequestInfoMixin as RequestInfoMixin,
@@ -163,6 +164,8 @@ if TYPE_CHECKING:
         Settings as Settings,
         SingleEdgeGroup as SingleEdgeGroup,
         StepWrapper as StepWrapper,
+        SubWorkflowRequestMessage as SubWorkflowRequestMessage,
+        SubWorkflowResponseMessage as SubWorkflowResponseMessage,
         SwitchCaseEdgeGroup as SwitchCaseEdgeGroup,
         SwitchCaseEdgeGroupCase as SwitchCaseEdgeGroupCase,
         SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault,
@@ -174,6 +177,7 @@ if TYPE_CHECKING:
         Workflow as Workflow,
         WorkflowBuilder as WorkflowBuilder,
         WorkflowContext as WorkflowContext,
+        WorkflowExecutor as WorkflowExecutor,
         WorkflowGraphWarning as WorkflowGraphWarning,
         WorkflowInvocationKwargs as WorkflowInvocationKwargs,
         WorkflowRunContext as WorkflowRunContext,
@@ -360,6 +364,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             WorkflowGraphWarning WorkflowRunResult WorkflowValidationError WorkflowViz
             executor handler response_handler validate_workflow_graph
             WorkflowInvocationKwargs
+            WorkflowExecutor SubWorkflowRequestMessage SubWorkflowResponseMessage
+            OpenRun
         """,
         "protocols": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException

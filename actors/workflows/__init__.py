@@ -73,6 +73,9 @@ if TYPE_CHECKING:
     from actors.workflows._kwargs import (
         WorkflowInvocationKwargs as WorkflowInvocationKwargs,
     )
+    from actors.workflows._open_run import (
+        OpenRun as OpenRun,
+    )
     from actors.workflows._result import (
         Replay as Replay,
         Undelivered as Undelivered,
@@ -109,6 +112,11 @@ if TYPE_CHECKING:
     )
     from actors.workflows._workflow import (
         Workflow as Workflow,
+    )
+    from actors.workflows._workflow_executor import (
+        SubWorkflowRequestMessage as SubWorkflowRequestMessage,
+        SubWorkflowResponseMessage as SubWorkflowResponseMessage,
+        WorkflowExecutor as WorkflowExecutor,
     )
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -197,6 +205,12 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.workflows._kwargs": """
             WorkflowInvocationKwargs
+        """,
+        "actors.workflows._workflow_executor": """
+            WorkflowExecutor SubWorkflowRequestMessage SubWorkflowResponseMessage
+        """,
+        "actors.workflows._open_run": """
+            OpenRun
         """,
     },
 )

@@ -174,7 +174,9 @@ class AgentExecutor(Executor):
         messages = unheld(conversation, held)
         if not messages:
             _log.warning("agent executor %r runs its agent without any new message", self.id)
-        response = await self._run_agent(messages, session, ctx)
+        # Once for the turn: a listener may come in the middle of it.
+        is_streaming = ctx.is_streaming()
+        response = await self._run_agent(messages, session, ctx, is_streaming=is_streaming)
         conversation = conversation.extended(response.messages)
         if self._session is not None and session is not self._session:
             given = self._session
@@ -193,8 +195,10 @@ class AgentExecutor(Executor):
             ctx.state = await self._ask(requests, state, ctx)
             return
         ctx.state = attrs.evolve(state, cache=Log())
-        if not ctx.is_streaming():
+        if not is_streaming:
             await ctx.yield_output(response)
+        elif cast("Any", ctx).wants_whole:
+            cast("Any", ctx).keep_output(response)
         await ctx.send_message(AgentExecutorResponse(self.id, response, conversation))
 
     def _session_for_turn(self, state: AgentExecutorState) -> tuple[Any, Sequence[Message]]:
@@ -214,18 +218,20 @@ class AgentExecutor(Executor):
         return session, () if held is None else held()
 
     async def _run_agent(
-        self, messages: list[Message], session: Any, ctx: AgentContext
+        self, messages: list[Message], session: Any, ctx: AgentContext, *, is_streaming: bool
     ) -> AgentResponse[Any]:
         kwargs = _run_kwargs(ctx)
-        if not ctx.is_streaming():
+        if not is_streaming:
             return await self.agent.run(messages, stream=False, session=session, **kwargs)
         updates: Any = self.agent.run(messages, stream=True, session=session, **kwargs)
         if not isinstance(updates, SupportsResponseStream):
             updates = ResponseStream(updates, finalizer=AgentResponse.from_updates)
+        engine: Any = ctx
+        show = engine.preview_output if engine.wants_whole else ctx.yield_output
         async with updates:
             async for update in updates:
                 if not update.user_input_requests:
-                    await ctx.yield_output(update)
+                    await show(update)
             final: AgentResponse[Any] = await updates.get_final_response()
         return final
 

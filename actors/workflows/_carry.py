@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from actors.workflows._deliveries import Request
+from actors.workflows._deliveries import Delivery, Request
 from actors.workflows._durable._restored import Restored
 from actors.workflows._executor import Executor
 from actors.workflows._kwargs import RunKwargs
@@ -21,8 +21,35 @@ Beginning: TypeAlias = tuple[str, str, Any, Request | None]
 
 
 @attrs.define(eq=False)
+class Child:
+    """A workflow inside of a run: begun by a message to the executor whose workflow it is.
+
+    Attributes:
+        host: the id of that executor.
+        carry: the state of the workflow inside.
+        opened_by: the delivery that it was begun, or gone on with, by.
+        outputs: what it has yielded and its host hasn't taken yet, and what that counts as.
+        asked: its requests that its host has asked on, by the ids under which it did.
+        before: what it was before that delivery; None if it wasn't.
+    """
+
+    host: str
+    carry: Carry
+    opened_by: Delivery
+    outputs: list[tuple[str | None, Any]] = attrs.field(factory=list)
+    asked: dict[str, str] = attrs.field(factory=dict)
+    before: Child | None = None
+
+    def copied(self) -> Child:
+        """Return a copy that may change by itself."""
+        return attrs.evolve(
+            self, carry=self.carry.copied(), outputs=list(self.outputs), asked=dict(self.asked)
+        )
+
+
+@attrs.define(eq=False)
 class Carry:
-    """The state of a run between its calls of ``run``.
+    """The state of a run, or of a workflow inside of one, between its calls of ``run``.
 
     Attributes:
         shared: what ``set_state`` committed.
@@ -32,6 +59,8 @@ class Carry:
         inner: both, at joins about single items of maps, by scope and index.
         batches: lists that maps have taken apart and not put together yet, by number.
         requests: open requests, by id.
+        children: the workflows inside that are at work or wait, by the number of the delivery
+            that began each.
         executors: the executor objects of this run, where a factory made them.
         kwargs: what the caller gave for agents; no checkpoint and no event gets to see it.
         rounds: completed rounds.
@@ -50,6 +79,7 @@ class Carry:
     )
     batches: dict[int, Batch] = attrs.field(factory=dict)
     requests: dict[str, Request] = attrs.field(factory=dict)
+    children: dict[int, Child] = attrs.field(factory=dict)
     executors: dict[str, Executor] = attrs.field(factory=dict)
     kwargs: RunKwargs = attrs.field(factory=RunKwargs)
     rounds: int = 0
@@ -90,14 +120,20 @@ class Carry:
 
         A copy, because the run that is to go on may fail, and can then be continued again.
         """
-        request_ids = {request.id for *_, request in beginning if request is not None}
+        found = self.copied()
+        for *_, request in beginning:
+            if request is not None:
+                del found.requests[request.id]
+        return attrs.evolve(found, kwargs=kwargs, beginning=beginning)
+
+    def copied(self) -> Carry:
+        """Return a copy that may change by itself; what can't change is shared."""
         return attrs.evolve(
             self,
             shared=dict(self.shared),
             states=dict(self.states),
             batches={number: batch.copy() for number, batch in self.batches.items()},
-            requests={k: r for k, r in self.requests.items() if k not in request_ids},
+            requests=dict(self.requests),
+            children={key: child.copied() for key, child in self.children.items()},
             executors=dict(self.executors),
-            kwargs=kwargs,
-            beginning=beginning,
         )

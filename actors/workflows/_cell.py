@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from actors._core._errors import OutboxLimitError
 from actors._core._mailbox import Mailbox
 from actors.workflows._context import TurnContext
+from actors.workflows._deliveries import ChildTurn
 from actors.workflows._durable._recorder import TurnEffects
 from actors.workflows._executor import Executor
 from actors.workflows._routing import choose_targets
@@ -32,7 +33,6 @@ class ExecutorCell:
         "conductor",
         "context",
         "ctx",
-        "designation",
         "executor",
         "find",
         "is_plain",
@@ -41,6 +41,7 @@ class ExecutorCell:
         "mailbox",
         "name",
         "rolls_back_by_hooks",
+        "shown_as",
         "snapshot",
         "state",
     )
@@ -56,7 +57,8 @@ class ExecutorCell:
         self.is_scheduled = False
         self.context = conductor.context
         self.ctx: TurnContext | None = None
-        self.designation = conductor.graph.designations.get(executor.id)
+        # What its outputs are to whoever listens.
+        self.shown_as = conductor.shown_as(conductor.graph.designations.get(executor.id))
         routes = conductor.graph.routes.get(executor.id)
         self.snapshot: Any = None
         # Whether a failed turn is undone by giving the executor its last snapshot back.
@@ -109,11 +111,13 @@ class ExecutorCell:
         failed = conductor.attempts.failed
         attempt = failed.get(seq, 0) + 1 if failed else 1
         name, path = self.name, conductor.path
-        conductor.emit(
-            WorkflowEvent(
-                "executor_invoked", message, False, None, None, name, None, seq, attempt, path
+        # That a workflow inside has something to hand over is no message of anybody's.
+        if type(message) is not ChildTurn:
+            conductor.emit(
+                WorkflowEvent(
+                    "executor_invoked", message, False, None, None, name, None, seq, attempt, path
+                )
             )
-        )
         ctx = self.ctx = TurnContext(self, delivery, attempt)
         self.context = conductor.context.copy()
         if conductor.journals is not None and self.executor.journal:
@@ -136,6 +140,8 @@ class ExecutorCell:
         limit = conductor.max_in_flight
         if len(conductor.outbox.open) <= limit:
             return False
+        if limit < 0:  # the run is to end, and begins no more turns
+            return True
         conductor.fail(OutboxLimitError(conductor.settings.name, limit))
         return True
 

@@ -21,14 +21,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
 from actors.workflows._attempts import Attempts
 from actors.workflows._cell import ExecutorCell
+from actors.workflows._children import Children
+from actors.workflows._context import TurnContext
 from actors.workflows._deliveries import Effects, News
 from actors.workflows._input import InputTypeError
+from actors.workflows._leftovers import Leftovers
 from actors.workflows._outbox import Outbox
 from actors.workflows._retries import rolls_back
 from actors.workflows._schedules import make_schedule
@@ -38,14 +41,17 @@ from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunSt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from actors.workflows._carry import Carry
-    from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import Request
+    from actors.workflows._carry import Beginning, Carry
+    from actors.workflows._deliveries import Delivery, Request
     from actors.workflows._durable._journal import Journal, JournalEntry
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
     from actors.workflows._run import Run
     from actors.workflows._settings import Settings
+
+
+# As the limit of messages in flight: no turn may begin any more.
+NO_MORE: Final = -1
 
 
 class Gate(Protocol):
@@ -110,6 +116,11 @@ class Conductor:
         self.carry = carry
         self.path = path
         self.shared = carry.shared
+        self.kwargs = carry.kwargs
+        # Made with the first workflow inside.
+        self._children: Children | None = None
+        # What has come from outside and waits until the schedule lets it in.
+        self.inputs: list[Beginning] = []
         self.requests = carry.requests
         self.outbox = Outbox(graph, carry)
         self.schedule = make_schedule(settings, carry.rounds)
@@ -122,6 +133,20 @@ class Conductor:
         self.journals: dict[int, Journal] | None = None
         if run.gate is not None or settings.supervision is not None or settings.schedule == "flow":
             self.journals = {}
+
+    # Whether outputs must be whole even if somebody listens.
+    wants_whole = False
+
+    @property
+    def children(self) -> Children:
+        """The workflows inside that are at work."""
+        if self._children is None:
+            self._children = Children(self)
+        return self._children
+
+    def shown_as(self, kind: str | None) -> str | None:
+        """Return what listeners are shown as, that counts as *kind* in this graph."""
+        return kind
 
     def start(self) -> None:
         """Deliver what it begins with.
@@ -136,18 +161,42 @@ class Conductor:
             self.schedule.start(self, news)
         if restored is not None:
             restored.put_into(self, news)
-        for target, source, message, request in self.carry.beginning:
+        self.inputs.extend(self.carry.beginning)
+        self.bring_in(news)
+        self.pass_on(None, news)
+
+    def take_in(self, inputs: Iterable[Beginning]) -> None:
+        """Take messages and answers from outside, while it runs."""
+        self.inputs.extend(inputs)
+        if self.schedule.lets_in(self):
+            news = News()
+            self.schedule.start(self, news)
+            self.bring_in(news)
+            self.pass_on(None, news)
+
+    def bring_in(self, news: News) -> None:
+        """Deliver what has come from outside."""
+        inputs, self.inputs = self.inputs, []
+        for target, source, message, request in inputs:
             scope = None if request is None else request.scope
             self.outbox.deliver(target, (source,), message, news, request, scope)
             if scope is not None:
                 self.outbox.leave(scope)  # the question is answered
-        self._pass_on(None, news)
 
     def _check_input(self) -> None:
         for target, _, message, request in self.carry.beginning:
-            if request is None and not self.graph.accepts[target](message):
-                executor = self.graph.executors[target]
-                raise InputTypeError(self.settings.name, target, message, executor.input_types)
+            if request is None:
+                self.check_takes(target, message)
+
+    def check_takes(self, target: str, message: Any) -> None:
+        """Make sure that an executor takes a message from outside.
+
+        Raises:
+            InputTypeError: it doesn't.
+        """
+        if not self.graph.accepts[target](message):
+            executor = self.graph.executors[target]
+            raise InputTypeError(self.settings.name, target, message, executor.input_types)
 
     @property
     def is_over(self) -> bool:
@@ -156,7 +205,27 @@ class Conductor:
 
     def went_idle(self) -> None:
         """Nothing is on its way any more."""
-        self.dispatcher.close()
+        self.run.went_idle()
+
+    def goes_on(self) -> bool:
+        """Whether another round may begin; otherwise the run ends as somebody has asked."""
+        if self.run.ends_after_round and self.path is None:
+            self.begin_no_more()
+        return self.max_in_flight != NO_MORE
+
+    def begin_no_more(self) -> None:
+        """Let no further turn begin; those in progress go on."""
+        self.max_in_flight = NO_MORE
+        for child in self.children.active.values():
+            child.begin_no_more()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no turn is in progress, here or in workflows inside."""
+        if any(cell.ctx is not None for cell in self.cells.values()):
+            return False
+        children = () if self._children is None else self._children.active.values()
+        return all(child.is_quiet for child in children)
 
     def fail(self, error: BaseException) -> None:
         """End with *error*; turns in progress are cancelled and waited for."""
@@ -171,9 +240,16 @@ class Conductor:
             self.emit(WorkflowEvent("warning", warning, path=self.path))
         self.carry.update(self)
 
+    def forget_result(self) -> None:
+        """Begin a new result: the one so far was handed over."""
+        self.outputs.clear()
+        self.outbox.leftovers = Leftovers()
+
     def release(self) -> None:
         """Break the cycles, when the run has ended: it is then freed at once."""
         self.cells.clear()
+        if self._children is not None:
+            self._children.release()
         del self.run
 
     # ------------------------------------------------------------------ turns
@@ -194,19 +270,25 @@ class Conductor:
         delivery, cell = ctx.delivery, ctx.cell
         seq, executor_id = delivery.seq, delivery.target
         news = News()
+        rare = ctx.rare
         try:
+            if rare is not None and rare.opens is not None:
+                self.children.open(ctx, rare.opens)
+                return
             cell.state = ctx.state
             del self.outbox.open[seq]
             if ctx.attempt > 1:
                 self.attempts.failed.pop(seq, None)
             if self.journals:
                 self.journals.pop(seq, None)
-            rare = ctx.rare
             if rare is not None:
                 cell.snapshot = rare.snapshot
                 self._ask(rare.requests, news)
+                if rare.taken is not None:
+                    self.children.take(rare.taken)
             data = [message for message, _ in ctx.sent] + ctx.outputs or None
-            news.events.append(self._about("executor_completed", ctx, data))
+            if rare is None or rare.taken is None or rare.taken.is_idle:
+                news.events.append(self._about("executor_completed", ctx, data))
             effects = Effects(
                 executor_id,
                 ctx.sent,
@@ -217,11 +299,12 @@ class Conductor:
                 delivery.depth,
             )
             self.schedule.committed(self, seq, effects, news)
-            self._pass_on(ctx, news)
+            self.pass_on(ctx, news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
             self.fail(exc)
 
-    def _pass_on(self, ctx: TurnContext | None, news: News) -> None:
+    def pass_on(self, ctx: TurnContext | None, news: News) -> None:
+        """Have *news* settled when it is safe; they are of the turn *ctx*, if of any."""
         gate = self.run.gate
         if gate is None:
             self.settle(news)
@@ -251,20 +334,31 @@ class Conductor:
         # What is held back behind these news is about turns that have happened already.
         if not self.outbox.open and not self.unsettled:
             self.went_idle()
+        if self.max_in_flight == NO_MORE:
+            self.run.check_quiet()
 
     def _publish(self, effects: Effects) -> None:
-        if effects.outputs:
-            kind = self.graph.designations.get(effects.source)
-            self.outputs.setdefault(kind, []).extend(effects.outputs)
+        self.keep_outputs(effects)
         if effects.rare is not None:
             for action in effects.rare.actions:
                 action()
 
+    def keep_outputs(self, effects: Effects) -> None:
+        """Put the outputs of a committed turn into the result."""
+        if effects.outputs:
+            kind = self.graph.designations.get(effects.source)
+            self.outputs.setdefault(kind, []).extend(effects.outputs)
+        if effects.rare is not None and effects.rare.taken is not None:
+            found = effects.rare.taken.intermediates
+            self.outputs.setdefault("intermediate", []).extend(found)
+
     def not_committed(self, ctx: TurnContext, error: BaseException | None) -> bool:
         """A turn raised, or was interrupted (None). False: its cell waits for a timer."""
-        if ctx.outputs:  # who saw them live has to know that they don't count
+        if ctx.was_seen:  # who saw outputs live has to know that they don't count
             self.emit(self._about("attempt_discarded", ctx, None))
         ctx.cell.push_back(ctx.delivery)
+        if self.max_in_flight == NO_MORE:
+            self.run.check_quiet()
         if self.journals and (journal := self.journals.get(ctx.delivery.seq)) is not None:
             journal.begin_attempt(after_exception=isinstance(error, Exception))
         if not isinstance(error, Exception):
@@ -286,7 +380,7 @@ class Conductor:
         delay = self.attempts.again(target, seq, ctx.attempt, error, trio.current_time())
         if delay is None:
             self.fail(error)
-        if self.dispatcher.closed or delay is None:
+        if self.is_over or delay is None:
             return True
         try:
             ctx.cell.renew(self.carry.renewed(self.graph, target))
@@ -305,11 +399,30 @@ class Conductor:
         await trio.sleep(delay)
         self.dispatcher.schedule(cell)
 
+    def failed_inside(self, delivery: Delivery, error: Exception) -> float | None:
+        """A turn failed that went on inside. Return the seconds to wait before the next attempt.
+
+        None: there is none.
+        """
+        target, seq = delivery.target, delivery.seq
+        attempt = self.attempts.failed.get(seq, 0) + 1
+        self._tell_failed(TurnContext(self.cell(target), delivery, attempt), error)
+        delay = self.attempts.again(target, seq, attempt, error, trio.current_time())
+        if delay is None:
+            self.fail(error)
+            return None
+        try:
+            self.cell(target).renew(self.carry.renewed(self.graph, target))
+        except Exception as exc:  # noqa: BLE001  (a factory: the run's error)
+            self.fail(exc)
+            return None
+        return None if self.is_over else delay
+
     def kwargs_of(
         self, executor_id: str
     ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
         """Return what the caller gave for an executor's tools and client."""
-        return self.carry.kwargs.of(executor_id)
+        return self.kwargs.of(executor_id)
 
     # ------------------------------------------------------------------ events
 
@@ -319,7 +432,7 @@ class Conductor:
 
     async def room(self) -> None:  # noqa: ASYNC910  (a reader that keeps up is not waited for)
         """Wait until the listener has caught up."""
-        if not self.dispatcher.closed:
+        if not self.is_over:
             await self.reports.room()
 
     def _about(

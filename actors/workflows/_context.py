@@ -65,6 +65,11 @@ class TurnContext(WorkflowContext[Any, Any]):
         """Whether the handler has; what then still goes on is the asking of conditions."""
         return self.rare is not None and self.rare.chosen is not None
 
+    @property
+    def was_seen(self) -> bool:
+        """Whether listeners have seen anything of what it yields."""
+        return bool(self.outputs) or (self.rare is not None and self.rare.has_previews)
+
     def more(self) -> Rare:
         """Return what only some turns have, made when it is first needed."""
         if self.rare is None:
@@ -93,18 +98,34 @@ class TurnContext(WorkflowContext[Any, Any]):
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
         self.outputs.append(output)
+        if self._show(output):
+            await self.cell.conductor.room()
+
+    async def preview_output(self, output: Any) -> None:  # noqa: ASYNC910  (as yield_output)
+        """Show listeners a part of what `keep_output` will bring as a whole."""
+        self.require_open()
+        self.more().has_previews = True
+        if self._show(output):
+            await self.cell.conductor.room()
+
+    def keep_output(self, output: Any) -> None:
+        """Have *output* in the result without an event, since listeners have seen it."""
+        self.require_open()
+        self.outputs.append(output)
+
+    def _show(self, output: Any) -> bool:
+        """Tell listeners of an output. True: they are far behind."""
         cell = self.cell
-        kind = cell.designation
+        kind = cell.shown_as
         if kind is None:
-            return  # noqa: ASYNC910  (nobody sees it)
+            return False  # nobody sees it
         seq, target = self.delivery.seq, self.delivery.target
         # By position: this is made once per token.
         conductor, attempt = cell.conductor, self.attempt
         event = WorkflowEvent(
             kind, output, True, None, None, target, None, seq, attempt, conductor.path
         )
-        if conductor.emit(event):
-            await conductor.room()
+        return conductor.emit(event)
 
     async def request_info(  # noqa: ASYNC910  (as send_message)
         self, request_data: object, response_type: Any, *, request_id: str | None = None
@@ -173,6 +194,11 @@ class TurnContext(WorkflowContext[Any, Any]):
     def get_yielded_outputs(self) -> list[Any]:
         """See `WorkflowContext.get_yielded_outputs`."""
         return list(self.outputs)
+
+    @property
+    def wants_whole(self) -> bool:
+        """Whether outputs must be whole even if somebody listens: they become messages."""
+        return self.cell.conductor.wants_whole
 
     def get_run_kwargs(self) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
         """Return what the caller of ``run`` gave for the tools and the client of this executor.

@@ -14,6 +14,8 @@ from actors.workflows._maps import Scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from actors.workflows._children import Opening, Taken
+
 
 class Request:
     """A question to the world outside, as it was asked."""
@@ -35,10 +37,20 @@ class Rare:
 
     ``chosen`` and ``snapshot`` are what the end of the turn found out where it had to await:
     the targets of each message, and what the executor keeps. ``reads`` are the versions of the
-    state that the turn has read, where these may change meanwhile.
+    state that the turn has read, where these may change meanwhile. ``opens`` is the workflow in
+    which the turn goes on, ``taken`` what it took back from one.
     """
 
-    __slots__ = ("actions", "chosen", "reads", "requests", "snapshot")
+    __slots__ = (
+        "actions",
+        "chosen",
+        "has_previews",
+        "opens",
+        "reads",
+        "requests",
+        "snapshot",
+        "taken",
+    )
 
     def __init__(self) -> None:
         self.actions: list[Callable[[], None]] = []
@@ -46,6 +58,24 @@ class Rare:
         self.reads: dict[str, int] = {}
         self.requests: dict[str, Request] = {}
         self.snapshot: Any = None
+        self.has_previews = False
+        self.opens: Opening | None = None
+        self.taken: Taken | None = None
+
+
+class ChildTurn(msgspec.Struct, frozen=True):
+    """What is delivered to the executor of a workflow that has something to hand over.
+
+    It stands for the message that the workflow was begun with, under that one's number: as
+    long as it is on its way, the round of that message isn't over.
+
+    Args:
+        key: which child it is.
+        is_idle: whether nothing goes on in it any more; otherwise it has only asked something.
+    """
+
+    key: int
+    is_idle: bool = True
 
 
 class Delivery(msgspec.Struct, frozen=True):

@@ -63,6 +63,13 @@ class Flow:
             self._versions.get(key, 0) != version for key, version in ctx.rare.reads.items()
         )
 
+    def lets_in(self, conductor: Conductor) -> bool:  # noqa: ARG002
+        """Whether a message from outside is let in now: always."""
+        return True
+
+    def begin_anew(self) -> None:
+        """Somebody outside has gone on with the run. That begins a chain of its own anyway."""
+
     def start(self, conductor: Conductor, news: News) -> None:
         """Begin. There is nothing to say."""
 

@@ -18,10 +18,11 @@ _HAD_FIRED: Final = "had fired already"
 class Leftovers:
     """Messages that no executor took, and items left at joins."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_found", "_inside")
 
     def __init__(self) -> None:
         self._found: list[Undelivered] = []
+        self._inside: list[Undelivered] = []
 
     def add_message(self, graph: Graph, source: str, message: Any, target_id: str | None) -> None:
         """Note a message that nobody gets, unless that is what the graph means.
@@ -61,6 +62,10 @@ class Leftovers:
                 for item in items
             ]
 
+    def add_inside(self, found: Iterable[Undelivered]) -> None:
+        """Take over what a workflow inside has left, and has warned of."""
+        self._inside += found
+
     def add_dead(self, source: str, message: Any, reason: str) -> None:
         """Note a message that is not tried any more."""
         self._found.append(Undelivered(source, message, reason))
@@ -71,7 +76,7 @@ class Leftovers:
 
     def all(self) -> tuple[Undelivered, ...]:
         """Return all of it, in the order it was found."""
-        return tuple(self._found)
+        return (*self._inside, *self._found)
 
     def warnings(self) -> Iterator[str]:
         """Say each reason once."""

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from protocols._events import WorkflowEvent, WorkflowRunState
 
-if TYPE_CHECKING:
-    from actors._core._feed import Feed
+
+class EventSink(Protocol):
+    """Where the events of a run go."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what comes faster than it is read should wait."""
+
+    def put(self, item: WorkflowEvent, /) -> None:
+        """Take an event, without waiting."""
+
+    async def room(self) -> Any:
+        """Wait until it has been caught up with."""
 
 
 class Reports:
@@ -23,11 +34,11 @@ class Reports:
         status: how the run stands.
     """
 
-    __slots__ = ("_includes_status", "events", "feed", "status", "statuses")
+    __slots__ = ("events", "feed", "includes_status", "status", "statuses")
 
-    def __init__(self, feed: Feed[WorkflowEvent] | None, *, includes_status: bool) -> None:
+    def __init__(self, feed: EventSink | None, *, includes_status: bool) -> None:
         self.feed = feed
-        self._includes_status = includes_status
+        self.includes_status = includes_status
         self.events: list[WorkflowEvent] = []
         self.statuses: list[WorkflowEvent] = []
         self.status = WorkflowRunState.IN_PROGRESS
@@ -37,6 +48,10 @@ class Reports:
         if self.feed is not None:
             self.feed.put(WorkflowEvent("started"))
         self.say(WorkflowRunState.IN_PROGRESS)
+
+    def forget(self) -> None:
+        """Begin a new result; listeners notice nothing."""
+        self.events, self.statuses = [], self.statuses[-1:]
 
     def emit(self, event: WorkflowEvent) -> bool:
         """Tell the listener, and keep it for the result. True: the listener is far behind."""
@@ -53,14 +68,16 @@ class Reports:
             await self.feed.room()
 
     def say(self, status: WorkflowRunState) -> None:
-        """Tell how the run stands now."""
+        """Tell how the run stands now, unless that is what was told last."""
+        if self.statuses and status is self.status:
+            return
         self.status = status
         self.tell_status(WorkflowEvent("status", None, False, status))
 
     def tell_status(self, event: WorkflowEvent) -> None:
         """As `emit`, but it enters the result's list only on demand."""
         self.statuses.append(event)
-        if self._includes_status:
+        if self.includes_status:
             self.events.append(event)
         if self.feed is not None:
             self.feed.put(event)

@@ -83,12 +83,27 @@ def fitting(request: Request, given: Any) -> Any:
     Raises:
         ResponseTypeError: it isn't one, and can't be made one without loss.
     """
+    return fitting_type(request.id, request.source, request.response_type, given)
+
+
+def fitting_type(request_id: str, source: str, wanted: Any, given: Any) -> Any:
+    """Return an answer as a value of the type that a request wants.
+
+    Args:
+        request_id: of the request.
+        source: who asked.
+        wanted: the type.
+        given: the answer.
+
+    Raises:
+        ResponseTypeError: it isn't one, and can't be made one without loss.
+    """
     try:
-        return coerce(given, request.response_type)
+        return coerce(given, wanted)
     except CodecError as exc:
         where = "" if exc.path == "$" else f" (at {exc.path})"
         raise ResponseTypeError(
-            f"request {request.id!r} of {request.source!r} can't be answered with this: "
+            f"request {request_id!r} of {source!r} can't be answered with this: "
             f"{exc.reason}{where}; it stays open",
-            request_id=request.id,
+            request_id=request_id,
         ) from exc

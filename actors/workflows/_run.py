@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     import trio
 
-    from actors._core._feed import Feed
     from actors.workflows._carry import Carry
     from actors.workflows._cell import ExecutorCell
     from actors.workflows._conductor import Gate
     from actors.workflows._graph import Graph
+    from actors.workflows._reports import EventSink
     from actors.workflows._settings import Settings
 
 State = WorkflowRunState
@@ -55,7 +55,7 @@ class Run:
         settings: Settings,
         carry: Carry,
         *,
-        feed: Feed[WorkflowEvent] | None,
+        feed: EventSink | None,
         chance: random.Random,
         on_end: Callable[[Run], None],
         include_status_events: bool,
@@ -148,6 +148,18 @@ class Run:
         self.dispatcher.closed = True
         if self._nursery is not None:
             self._nursery.cancel_scope.cancel()
+
+    # Whether the run is to end at the end of the round in progress.
+    ends_after_round = False
+
+    def went_idle(self) -> None:
+        """Nothing is on its way any more: the run is done."""
+        self.dispatcher.close()
+
+    def check_quiet(self) -> None:
+        """A turn has ended, and none begins any more: when the last one has, end the run."""
+        if self.conductor.is_quiet:
+            self.cancel()
 
     def fail(self, error: BaseException) -> None:
         """End the run with *error*; turns in progress are cancelled and waited for."""

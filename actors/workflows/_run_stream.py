@@ -156,7 +156,7 @@ class RunStream(ResponseStream[WorkflowEvent, WorkflowRunResult]):
         except (trio.Cancelled, BaseExceptionGroup) as cancelled:  # noqa: ASYNC103  (see above)
             outcome = cancelled if exc is None else exc
         failure = self._events.take_failure()
-        if failure is not None and not _goes_before(outcome, failure):
+        if failure is not None and not goes_before(outcome, failure):
             outcome = failure
         # A reader in another task reads to the end, which closing would call a mistake.
         with suppress(trio.BusyResourceError):
@@ -168,7 +168,7 @@ class RunStream(ResponseStream[WorkflowEvent, WorkflowRunResult]):
             del outcome, failure  # their tracebacks refer to this frame: a cycle
 
 
-def _goes_before(exc: BaseException | None, failure: BaseException) -> bool:
+def goes_before(exc: BaseException | None, failure: BaseException) -> bool:
     """Whether what a block ends with goes before what its run failed with, unseen.
 
     A cancellation hides no error, and no error hides a Ctrl-C.

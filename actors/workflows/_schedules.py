@@ -32,6 +32,12 @@ class TurnSchedule(Protocol):
     def is_stale(self, ctx: TurnContext) -> bool:
         """Whether a turn that has ended must be run again, since it saw what is no longer so."""
 
+    def lets_in(self, conductor: Conductor) -> bool:
+        """Whether a message from outside is let in now."""
+
+    def begin_anew(self) -> None:
+        """Allow as much as at the beginning: somebody outside has gone on with the run."""
+
     def start(self, conductor: Conductor, news: News) -> None:
         """Begin, or fail the run, if it has had all that it may."""
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from protocols._errors import WorkflowException
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
 
@@ -23,8 +25,7 @@ class Exclusive:
 
     def __init__(self, workflow: str, graph: Graph) -> None:
         self._workflow = workflow
-        shared = (graph.executors[name] for name in graph.shared_executor_ids)
-        self._executors = tuple(each for each in shared if not is_shareable(each))
+        self._executors = tuple({id(each): each for each in unshareable(graph)}.values())
 
     def check(self) -> None:
         """Make sure that a run may begin now.
@@ -45,6 +46,17 @@ class Exclusive:
         """Note that a run begins (1) or ended (-1)."""
         for each in self._executors:
             each._runs += runs  # noqa: SLF001  (ours)
+
+
+def unshareable(graph: Graph) -> Iterator[Executor]:
+    """Yield the executors of a graph, and of those inside, that two runs can't share."""
+    for name in graph.shared_executor_ids:
+        each = graph.executors[name]
+        if not is_shareable(each):
+            yield each
+        inner = getattr(getattr(each, "workflow", None), "graph", None)
+        if inner is not None:
+            yield from unshareable(inner)
 
 
 def is_shareable(executor: Executor) -> bool:

@@ -30,6 +30,7 @@ class Superstep:
     def __init__(self, number: int, max_iterations: int) -> None:
         self.number = number
         # Waiting people don't use up max_iterations: it is counted from where this run began.
+        self._max = max_iterations
         self._limit = number + max_iterations
         self._effects: dict[int, Effects] = {}
         self._own: dict[str, dict[str, Any]] = {}
@@ -38,6 +39,14 @@ class Superstep:
         """Return what a turn sees: its executor's writes of the round, else the committed."""
         own = self._own.get(ctx.delivery.target)
         return own[key] if own and key in own else conductor.shared.get(key, default)
+
+    def lets_in(self, conductor: Conductor) -> bool:
+        """Whether a message from outside is let in now: not in the middle of a round."""
+        return not conductor.outbox.open
+
+    def begin_anew(self) -> None:
+        """Allow as many rounds as at the beginning: somebody outside has gone on with the run."""
+        self._limit = self.number + self._max
 
     def is_stale(self, ctx: TurnContext) -> bool:  # noqa: ARG002
         """What is committed doesn't change in a round."""
@@ -49,7 +58,7 @@ class Superstep:
             # Not raised: the commit that brought us here is told of, and then the failure.
             conductor.fail(not_done(conductor, "supersteps"))
             return
-        news.events.append(self._event("superstep_started", self.number + 1))
+        news.events.append(self._event("superstep_started", self.number + 1, conductor.path))
 
     @property
     def waiting(self) -> Mapping[int, Effects]:
@@ -80,9 +89,11 @@ class Superstep:
         if not conductor.graph.is_simple:
             conductor.outbox.conclude(news)
         self.number += 1
-        news.events.append(self._event("superstep_completed", self.number))
-        if conductor.outbox.open:
+        news.events.append(self._event("superstep_completed", self.number, conductor.path))
+        if conductor.inputs:
+            conductor.bring_in(news)
+        if conductor.outbox.open and conductor.goes_on():
             self.start(conductor, news)
 
-    def _event(self, kind: str, number: int) -> WorkflowEvent:
-        return WorkflowEvent(kind, None, False, None, None, None, number)
+    def _event(self, kind: str, number: int, path: tuple[str, ...] | None) -> WorkflowEvent:
+        return WorkflowEvent(kind, None, False, None, None, None, number, None, None, path)

@@ -10,15 +10,18 @@ import itertools
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from actors.workflows._requests import not_open
 from protocols._errors import WorkflowException
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from actors.workflows._carry import Carry
 
 # Questions that nobody ever answers must not fill the memory of a long-lived program.
 MAX_WAITING: Final = 1000
+# Remembered only to tell a second answer from one to something that was never asked.
+MAX_ANSWERED: Final = 10_000
 
 _log: Final = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ class Waiting:
         # By the moment when the run ended, the oldest first.
         self._carries: dict[int, Carry] = {}
         self._going_on: dict[int, Carry] = {}
+        self._answered: dict[str, None] = {}
 
     def moment(self) -> int:
         """Return a number for now, to tell what was before what."""
@@ -59,7 +63,7 @@ class Waiting:
 
         Raises:
             RuntimeError: no run waits for anything.
-            ValueError: none waits for these.
+            RequestError: none waits for these.
             WorkflowException: several do, or the one is going on already.
         """
         if any(responses.keys() & carry.requests.keys() for carry in self._going_on.values()):
@@ -79,8 +83,9 @@ class Waiting:
                 f"{'; '.join(_open(carry) for _, carry in found)}. Answer one run at a time, and "
                 "let request_info make the ids if runs go on at the same time"
             )
-        known = "; ".join(_open(carry) for carry in self._carries.values())
-        raise ValueError(f"no request {', '.join(map(repr, responses))} is open; open are {known}")
+        unknown = next((name for name in responses if name in self._answered), None)
+        known = (name for carry in self._carries.values() for name in carry.requests)
+        raise not_open(unknown or next(iter(responses)), known, self._answered)
 
     def take(self, key: int) -> None:
         """Begin to go on with a run.
@@ -92,11 +97,28 @@ class Waiting:
             raise self._is_going_on()
         self._going_on[key] = self._carries.pop(key)
 
-    def give_back(self, key: int, *, is_done: bool) -> None:
-        """End what `take` began; unless it *is done* it can be tried again."""
+    @property
+    def answered(self) -> Collection[str]:
+        """Ids of requests that were answered lately."""
+        return self._answered
+
+    def give_back(
+        self, key: int, *, is_done: bool, still_open: Collection[str] | None = None
+    ) -> None:
+        """End what `take` began; unless it *is done* it can be tried again.
+
+        Args:
+            key: what was taken.
+            is_done: whether it was gone on with to an end.
+            still_open: ids of the requests that are open now, to remember what was answered.
+        """
         carry = self._going_on.pop(key)
         if not is_done:
             self._carries = dict(sorted({**self._carries, key: carry}.items()))
+        elif still_open is not None:
+            self._answered.update(dict.fromkeys(carry.requests.keys() - still_open))
+        while len(self._answered) > MAX_ANSWERED:
+            del self._answered[next(iter(self._answered))]
 
     def _is_going_on(self) -> WorkflowException:
         return WorkflowException(

@@ -6,11 +6,12 @@ import json
 import random
 import uuid
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from actors._core._explore import chance
 from actors.workflows._carry import Carry
 from actors.workflows._kwargs import Kwargs, RunKwargs
+from actors.workflows._open_run import OpenRun, StandingRun
 from actors.workflows._requests import answers
 from actors.workflows._run import Run
 from actors.workflows._run_stream import RunSource, RunStream
@@ -20,14 +21,15 @@ from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from actors._core._feed import Feed
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
+    from actors.workflows._reports import EventSink
     from actors.workflows._result import WorkflowRunResult
     from actors.workflows._settings import Settings
-    from protocols._events import WorkflowEvent
+
+RunT = TypeVar("RunT", bound=Run)
 
 
 class Workflow:
@@ -152,32 +154,75 @@ class Workflow:
         if isinstance(message, WorkflowMessage):
             message = message.data
         self._exclusive.check()
-        kwargs = function_invocation_kwargs, client_kwargs
-        key, carry = self._begin(message, responses, kwargs)
-
-        def make_run(feed: Feed[WorkflowEvent] | None) -> Run:
-            self._exclusive.check()
-            if key is not None:
-                self._waiting.take(key)
-            return self._register(
-                Run(
-                    self.graph,
-                    self.settings,
-                    carry,
-                    feed=feed,
-                    chance=chance(self._random),
-                    on_end=partial(self._ended, key, self._waiting.moment()),
-                    include_status_events=include_status_events,
-                )
+        if message is None and responses is None:
+            raise ValueError(
+                f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
             )
-
+        kwargs = function_invocation_kwargs, client_kwargs
+        begun = self._begin(message, responses, kwargs)
+        make_run = partial(self._make_run, Run, *begun, include_status_events)
         if stream:
             return RunStream(RunSource(make_run))
-        return self._run(lambda: make_run(None))
+        return self._run(make_run)
 
-    async def _run(self, make_run: Any) -> WorkflowRunResult:
-        run: Run = make_run()
-        return await run.execute()
+    def open_run(
+        self,
+        message: Any = None,
+        *,
+        responses: Mapping[str, Any] | None = None,
+        include_status_events: bool = False,
+        function_invocation_kwargs: Kwargs | None = None,
+        client_kwargs: Kwargs | None = None,
+    ) -> OpenRun:
+        """Make a run that takes messages and answers while it goes on: ``async with`` it.
+
+        Args:
+            message: what the start executor gets first; nothing if not given.
+            responses: answers to open requests of an earlier run, which it goes on with.
+            include_status_events: as in `run`.
+            function_invocation_kwargs: as in `run`.
+            client_kwargs: as in `run`.
+
+        Raises:
+            ValueError: both a message and responses are given, or an answer that doesn't fit.
+            RuntimeError: there are responses, but no run waits for any.
+            WorkflowException: another run is going on with the same executor objects; or the
+                run that is to be gone on with is already, or can't be told from others.
+        """
+        if isinstance(message, WorkflowMessage):
+            message = message.data
+        self._exclusive.check()
+        kwargs = function_invocation_kwargs, client_kwargs
+        begun = self._begin(message, responses, kwargs)
+        make_run = partial(self._make_run, StandingRun, *begun, include_status_events)
+        return OpenRun(self.name, make_run)
+
+    def _make_run(
+        self,
+        kind: type[RunT],
+        key: int | None,
+        carry: Carry,
+        include_status_events: bool,
+        feed: EventSink | None,
+    ) -> RunT:
+        self._exclusive.check()
+        if key is not None:
+            self._waiting.take(key)
+        run = kind(
+            self.graph,
+            self.settings,
+            carry,
+            feed=feed,
+            chance=chance(self._random),
+            on_end=partial(self._ended, key, self._waiting.moment()),
+            include_status_events=include_status_events,
+        )
+        self._running[run] = None
+        self._exclusive.count(1)
+        return run
+
+    async def _run(self, make_run: Callable[[None], Run]) -> WorkflowRunResult:
+        return await make_run(None).execute()
 
     def _begin(
         self,
@@ -186,10 +231,6 @@ class Workflow:
         kwargs: tuple[Kwargs | None, Kwargs | None],
     ) -> tuple[int | None, Carry]:
         """Return what to begin with, and which waiting run it goes on with, if any."""
-        if message is None and responses is None:
-            raise ValueError(
-                f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
-            )
         if message is not None and responses is not None:
             raise ValueError(
                 f"workflow {self.name!r}: give run() either a message, which begins anew, or "
@@ -198,16 +239,11 @@ class Workflow:
         if responses is None:
             start = self.graph.start_id
             fresh = RunKwargs.given(self.graph, *kwargs)
-            beginning = ((start, f"internal:{start}", message, None),)
+            beginning = () if message is None else ((start, f"internal:{start}", message, None),)
             return None, Carry(kwargs=fresh, beginning=beginning)
         key, waiting = self._waiting.find(responses)
-        found = answers(self.graph, waiting.requests, responses)
+        found = answers(self.graph, waiting.requests, responses, self._waiting.answered)
         return key, waiting.answered(found, waiting.kwargs.replaced(self.graph, *kwargs))
-
-    def _register(self, run: Run) -> Run:
-        self._running[run] = None
-        self._exclusive.count(1)
-        return run
 
     def _ended(self, key: int | None, since: int, run: Run) -> None:
         """Take note of a run's end. A run that waits for people can be gone on with."""
@@ -217,7 +253,7 @@ class Workflow:
         is_waiting = run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
         if key is not None:
             is_done = is_waiting or run.status is WorkflowRunState.IDLE
-            self._waiting.give_back(key, is_done=is_done)
+            self._waiting.give_back(key, is_done=is_done, still_open=run.carry.requests.keys())
         if is_waiting:
             self._waiting.add(run.carry, since)
 

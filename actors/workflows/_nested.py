@@ -1,0 +1,125 @@
+"""The conductor of a workflow inside of a run; see `_children` for how it all goes together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actors.workflows._cell import ExecutorCell
+from actors.workflows._conductor import NO_MORE, Conductor
+
+if TYPE_CHECKING:
+    from actors.workflows._context import TurnContext
+    from actors.workflows._deliveries import Effects, News, Request
+
+
+class NestedConductor(Conductor):
+    """A child at work: its rounds are taken inside of a turn of its host.
+
+    Args:
+        parent: the conductor of the graph that its host is in.
+        key: which child of that conductor.
+        host: the executor whose workflow it is.
+    """
+
+    def __init__(self, parent: Conductor, key: int, host: Any) -> None:
+        self.parent = parent
+        self.key = key
+        self.host = host
+        self.has_ended = False
+        self._failure: Exception | None = None
+        self._has_asked = False
+        child = parent.carry.children[key]
+        graph, settings = host.workflow.graph, host.workflow.settings
+        path = (*(parent.path or ()), host.id)
+        super().__init__(parent.run, graph, settings, child.carry, path)
+        if parent.max_in_flight == NO_MORE:
+            self.max_in_flight = NO_MORE
+        self.kwargs = parent.kwargs.inside(host.id, graph)
+        self.wants_whole = parent.wants_whole or not host.allow_direct_output
+        self._outputs = child.outputs
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no turn may start or commit any more."""
+        return self.has_ended or self.dispatcher.closed
+
+    def shown_as(self, kind: str | None) -> str | None:
+        """Return what listeners are shown as, that counts as *kind* in this graph.
+
+        What becomes a message outside is no output of the run: whoever reads outputs only would
+        take it for one.
+        """
+        if kind == "output" and self.host.allow_direct_output:
+            return self.parent.shown_as(self.parent.graph.designations.get(self.host.id))
+        return None if kind is None else "intermediate"
+
+    def apply(self, effects: Effects, news: News) -> None:
+        """Make a committed turn count; its outputs are part of the state, for the host."""
+        super().apply(effects, news)
+        kind = self.graph.designations.get(effects.source)
+        self._outputs.extend((kind, each) for each in effects.outputs)
+        if effects.rare is not None and effects.rare.taken is not None:
+            found = effects.rare.taken.intermediates
+            self._outputs.extend(("intermediate", each) for each in found)
+
+    def keep_outputs(self, effects: Effects) -> None:
+        """Outputs are no part of the result before the host has taken them."""
+
+    # ------------------------------------------------------------------ turns
+
+    def commit(self, ctx: TurnContext) -> None:
+        """Apply a turn, and have the host ask on what it asked."""
+        super().commit(ctx)
+        if self._has_asked and not self.is_over:
+            self._has_asked = False
+            self.parent.children.asked(self.key)
+
+    def _ask(self, requests: dict[str, Request], news: News) -> None:  # noqa: ARG002
+        """Open requests; it is the host who tells of them."""
+        self.requests.update(requests)
+        self._has_asked = bool(requests) and self.host.propagate_request
+
+    def went_idle(self) -> None:
+        """Hand over to the host."""
+        if self.is_over:
+            return
+        self.has_ended = True
+        self.finish()
+        self.parent.children.went_idle(self)
+
+    # ---------------------------------------------------------------- failing
+
+    def fail(self, error: BaseException) -> None:
+        """End everything inside; then the host's turn fails with *error*."""
+        if not isinstance(error, Exception):
+            self.run.fail(error)
+        if self.is_over:
+            return
+        self._failure = error if isinstance(error, Exception) else None
+        self.stop()
+        self._say_if_all_has_ended()
+
+    def stop(self) -> None:
+        """Start no more turns, and cancel those that are in progress."""
+        self.has_ended = True
+        for worker in self.dispatcher.workers.values():
+            cell = worker.cell
+            if isinstance(cell, ExecutorCell) and cell.conductor is self and cell.ctx is not None:
+                worker.interrupt()
+        self.children.stop()
+
+    def not_committed(self, ctx: TurnContext, error: BaseException | None) -> bool:
+        """A turn raised, or was interrupted (None). False: its cell waits for a timer."""
+        is_ready = super().not_committed(ctx, error)
+        if self.has_ended:
+            self._say_if_all_has_ended()
+        return is_ready
+
+    def _say_if_all_has_ended(self) -> None:
+        if not self.is_quiet:
+            return
+        if self._failure is not None and not self.dispatcher.closed:
+            failure, self._failure = self._failure, None
+            self.parent.children.failed(self, failure)
+        elif isinstance(self.parent, NestedConductor) and self.parent.has_ended:
+            self.parent._say_if_all_has_ended()  # noqa: SLF001  (its own kind)
