@@ -62,7 +62,7 @@ class SessionStore:
         self._kept.pop(self._checked(session_id), None)
         await trio.lowlevel.checkpoint()
 
-    def _checked(self, session_id: str) -> str:
+    def _checked(self, session_id: object) -> str:
         if not isinstance(session_id, str) or not session_id:
             raise ValueError(f"the id of a session is a text, not {session_id!r}")
         if len(session_id) > self.MAX_SESSION_ID_LENGTH:

@@ -6,6 +6,8 @@ import ast
 import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,10 @@ PRINTED = {
     ),
     "custom_client": "few trust all love \nbe to not or be to \n",
 }
+# These set what there is only one of in a process.
+PRINTED_ALONE = {
+    "traced_agent": "chat scripted chat\ninvoke_agent greeter invoke_agent\n",
+}
 NO = '{"approved": false, "advice": "Make it shorter."}'
 YES = '{"approved": true, "advice": "Name the place."}'
 
@@ -48,8 +54,16 @@ def test_an_example_prints_what_we_say(name: str, capsys: pytest.CaptureFixture[
     assert run(EXAMPLES / f"{name}.py", capsys) == PRINTED[name]
 
 
+@pytest.mark.parametrize("name", PRINTED_ALONE)
+def test_an_example_that_sets_up_its_process_prints_what_we_say(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == PRINTED_ALONE[name], done.stderr
+
+
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PRINTED, "newsroom"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PRINTED, *PRINTED_ALONE, "newsroom"}
 
 
 # ----------------------------------------------------------------------------- the newsroom
