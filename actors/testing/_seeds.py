@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,12 +13,15 @@ import attrs
 
 from actors._core._explore import Explorer, exploring
 from actors.testing._deterministic import run_seeded
+from actors.testing._points import quick_collections
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Awaitable, Callable
 
 REPLAY: Final = "ACTORS_SEED"
+# From so many seeds on a full collection of garbage pays.
+MANY: Final = 20
 
 
 class TooFewOrdersError(AssertionError):
@@ -130,13 +134,15 @@ def _run_all(
 ) -> SeedReport:
     orders: set[int] = set()
     turns = 0
-    for seed in chosen:
-        explorer = Explorer(seed)
-        try:
-            run_seeded(test, explorer, within=within)
-        except BaseException as exc:
-            exc.add_note(f"under seed {seed}; to run that one only, set {REPLAY}={seed}")
-            raise
-        orders.add(explorer.signature)
-        turns += explorer.turns
+    # A test may well look for leaks each time.
+    with quick_collections() if len(chosen) >= MANY else nullcontext():
+        for seed in chosen:
+            explorer = Explorer(seed)
+            try:
+                run_seeded(test, explorer, within=within)
+            except BaseException as exc:
+                exc.add_note(f"under seed {seed}; to run that one only, set {REPLAY}={seed}")
+                raise
+            orders.add(explorer.signature)
+            turns += explorer.turns
     return SeedReport(len(chosen), len(orders), turns)

@@ -74,6 +74,7 @@ async def test_two_full_mailboxes_that_wait_for_each_other_lose_nothing(
 
 
 async def test_an_ask_that_closes_a_circle_hands_its_message_back(autojump_clock: Any) -> None:
+    """Case I15 of the list: an actor that asks itself is told at once."""
     async with open_system() as system:
         ref = system.spawn(Doer, restart=TEMPORARY)
         question = Do(nothing)
@@ -88,6 +89,39 @@ async def test_an_ask_that_closes_a_circle_hands_its_message_back(autojump_clock
 
 async def nothing(ctx: ActorContext) -> None:
     pass
+
+
+async def test_actors_that_were_in_a_circle_are_usable_afterwards(autojump_clock: Any) -> None:
+    """Case I15 of the list: A asks B, which asks A; in one chain, and from two separate ones."""
+
+    def ask(target: ActorRef[Any], message: object, after: float = 0) -> Do:
+        async def act(ctx: ActorContext) -> Any:
+            await trio.sleep(after)
+            try:
+                return await target.ask(message)
+            except DeadlockError as error:
+                return error.path
+
+        return Do(act)
+
+    async with open_system() as system:
+        a, b = system.spawn(Doer, name="a"), system.spawn(Doer, name="b")
+        assert await a.ask(ask(b, ask(a, 1))) == ("system/b", "system/a", "system/b")
+        answers: list[Any] = []
+
+        async def ask_and_note(ref: ActorRef[Any], message: Do) -> None:
+            answers.append(await ref.ask(message))
+
+        start = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask_and_note, a, ask(b, 2, after=1))
+            nursery.start_soon(ask_and_note, b, ask(a, 3, after=1))
+        assert trio.current_time() == start + 1
+        # Whoever closed the circle was told of it, and so the other got its answer.
+        told, answered = sorted(answers, key=len, reverse=True)
+        assert told in {("system/a", "system/b", "system/a"), ("system/b", "system/a", "system/b")}
+        assert answered in {(2,), (3,)}
+        assert len(await a.ask(4)) + len(await b.ask(5)) == 3
 
 
 async def test_a_circle_of_a_full_mailbox_and_an_ask_is_told(autojump_clock: Any) -> None:
