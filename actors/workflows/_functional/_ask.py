@@ -6,8 +6,8 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import trio
-from trio.lowlevel import checkpoint_if_cancelled, current_task
 
+from actors._core._tasks import checkpoint_if_cancelled, current_task
 from actors.workflows._functional._digest import digest_of
 from actors.workflows._functional._journal import Asked
 from actors.workflows._functional._paths import quoted
@@ -40,7 +40,8 @@ async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | Non
                 f"{asked.source!r} asks under the id {asked.request_id!r}, and so does "
                 f"{other.source!r}, which still waits for its answer; give each its own request_id"
             )
-    await run.keeper.record(asked)
+    if not asked.is_same(run.journal.asked.get(asked.path)):
+        await run.keeper.record(asked)
     run.emit(_event(frame, asked))
     if run.status is WorkflowRunState.IN_PROGRESS:
         run.reports.say(WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
@@ -54,13 +55,14 @@ async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | Non
 
 def _identify(frame: Frame, data: Any, response_type: Any, request_id: str | None) -> Asked:
     """Find out which question of the run this is, and whether it was asked before."""
-    digest: bytes | None = None
+    digest = digest_of((data,), {})
     if request_id is None:
-        part, digest = frame.counter.next("?"), digest_of((data,), {})
-        path = f"{frame.path}/{part}"
+        path = f"{frame.path}/{frame.counter.next('?')}"
+        place = frame.run.journal.place_of_question(path, digest)
     else:
-        path = f"{frame.scope.path}/{frame.scope.questions.next('?=' + quoted(request_id))}"
-    place = frame.run.journal.place_of_question(path, digest)
+        # It is the question of that name, whatever it says.
+        part = frame.scope.questions.next("?=" + quoted(request_id))
+        path = place = f"{frame.scope.path}/{part}"
     known = frame.run.journal.asked.get(place)
     if known is None and place != path:
         frame.run.warn(_other_question(frame, path))

@@ -83,8 +83,7 @@ class WorkflowRunContext:
         if key.startswith("_"):
             raise ValueError(f"the key {key!r} begins with an underscore: those are the engine's")
         frame = self._frame()
-        if self._run.keeper.lasts:
-            self._run.keeper.kept(value, _who(frame))  # refuses it now rather than later
+        self._run.keeper.check(value)
         frame.set_state(key, value)
 
     def is_streaming(self) -> bool:

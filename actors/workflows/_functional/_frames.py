@@ -103,6 +103,8 @@ class Frame:
         turn = self.turn
         if turn is None:
             self.space.state[key] = value
+            if self.space.names is None:
+                self.run.keeper.note_state(key, value)
         elif turn.writes is None:
             turn.writes = {key: value}
         else:

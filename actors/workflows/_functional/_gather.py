@@ -75,7 +75,7 @@ async def gather(  # noqa: ASYNC910  (leaving a nursery is a schedule point)
     except BaseException as exc:  # noqa: BLE001, ASYNC103  (it is raised below)
         cancelled = exc
     _raise(cancelled, errors)
-    return results
+    return results  # noqa: ASYNC910
 
 
 def _raise(passing: BaseException | None, errors: list[Exception]) -> None:

@@ -19,7 +19,7 @@ import attrs
 from actors.workflows._functional._paths import beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 @attrs.frozen
@@ -48,7 +48,7 @@ class StepBegun:
     over: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Asked:
     """A question was asked.
 
@@ -67,6 +67,14 @@ class Asked:
     data: Any
     response_type: Any
     digest: bytes | None = None
+
+    def is_same(self, other: Asked | None) -> bool:
+        """Whether *other* asks the same, as far as that can be told."""
+        return (
+            other is not None
+            and self.digest is not None
+            and (self.request_id, self.digest) == (other.request_id, other.digest)
+        )
 
 
 @attrs.frozen
@@ -87,13 +95,13 @@ class Journal:
         records: what is known already, in order.
     """
 
-    __slots__ = ("_begun", "answers", "asked", "steps")
+    __slots__ = ("answers", "asked", "begun", "steps")
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.steps: dict[str, StepDone] = {}
         self.asked: dict[str, Asked] = {}
         self.answers: dict[str, Any] = {}
-        self._begun: dict[str, StepBegun] = {}
+        self.begun: dict[str, StepBegun] = {}
         for record in records:
             self.add(record)
 
@@ -101,12 +109,12 @@ class Journal:
         """Take note of *record*."""
         if isinstance(record, StepDone):
             self.steps[record.path] = record
-            self._begun.pop(record.path, None)
+            self.begun.pop(record.path, None)
         elif isinstance(record, StepBegun):
             if record.over:
-                self._begun.pop(record.path, None)
+                self.begun.pop(record.path, None)
             else:
-                self._begun[record.path] = record
+                self.begun[record.path] = record
         elif isinstance(record, Asked):
             self.asked[record.path] = record
         else:
@@ -120,7 +128,7 @@ class Journal:
         new = Journal()
         new.steps, new.asked = self.steps, self.asked
         new.answers = {**self.answers, **answers}
-        new._begun = dict(self._begun)
+        new.begun = dict(self.begun)
         return new
 
     @property
@@ -147,7 +155,19 @@ class Journal:
 
     def is_in_doubt(self, path: str) -> bool:
         """Whether the step at *path* was begun before, and nobody knows what became of it."""
-        return path in self._begun
+        return path in self.begun
+
+    def forget_begun(self) -> None:
+        """What was begun is known to be undone."""
+        self.begun.clear()
+
+    def records(self) -> Iterator[Record]:
+        """Give all that is known, in an order in which it may be added."""
+        yield from self.asked.values()
+        yield from self.steps.values()
+        yield from self.begun.values()
+        for path, answer in self.answers.items():
+            yield Answered(path, answer)
 
 
 def _same(one: bytes | None, other: bytes | None) -> bool:

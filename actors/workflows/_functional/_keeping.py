@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
+from actors.workflows._functional._signature import NOTHING
+
 if TYPE_CHECKING:
     from actors.workflows._functional._journal import Journal, Record
     from actors.workflows._functional._run import FunctionalRun
@@ -25,8 +27,24 @@ class Keeper:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
 
-    async def begin(self, run: FunctionalRun) -> None:
-        """The run begins."""
+    @property
+    def run_id(self) -> str:
+        """Names the run, at each attempt, if what is kept outlives the program."""
+        return ""
+
+    @property
+    def storage(self) -> Any:
+        """Where it is kept, if that is not the program's memory."""
+        return None
+
+    @property
+    def checkpoint_id(self) -> str | None:
+        """The last checkpoint of the run, if it has any."""
+        return None
+
+    async def begin(self, run: FunctionalRun) -> Any:  # noqa: ARG002, ASYNC910  (memory is at hand)
+        """The run begins. Return what it has ended with already, or NOTHING."""
+        return NOTHING  # noqa: ASYNC910
 
     async def end(self, value: Any) -> None:
         """The function has returned *value*."""
@@ -35,13 +53,17 @@ class Keeper:
         """Keep *record*; it is safe when this returns."""
         self.journal.add(record)
 
-    def kept(self, value: Any, owner: str) -> Any:  # noqa: ARG002
-        """Return *value* in a form that no later change of it reaches.
+    def interrupt(self) -> None:
+        """The run pauses: every step that was begun waits for people."""
 
-        Args:
-            value: what is to be kept.
-            owner: who made it, for errors.
-        """
+    def check(self, value: Any) -> None:
+        """Refuse a value that couldn't be kept."""
+
+    def note_state(self, key: str, value: Any) -> None:
+        """The workflow's state has changed."""
+
+    def kept(self, value: Any) -> Any:
+        """Return *value* in a form that no later change of it reaches."""
         return snapshot(value)
 
     def given(self, kept: Any) -> Any:

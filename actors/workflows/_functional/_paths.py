@@ -28,7 +28,7 @@ from urllib.parse import quote
 @lru_cache(maxsize=4096)
 def quoted(name: str) -> str:
     """Return *name* without the characters that take paths apart."""
-    return quote(name, safe=" ,:()[]<>")
+    return quote(name, safe=" ,:()[]")
 
 
 @lru_cache(maxsize=4096)

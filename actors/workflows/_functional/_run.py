@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import trio
-from trio.lowlevel import checkpoint_if_cancelled, current_task, enable_ki_protection
 
 from actors._core._explore import exploring
 from actors._core._rest import Rest, rest_in
 from actors._core._strands import Steps, current_strand, drop_strands, use_strands
+from actors._core._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
 from actors.workflows._attempts import Attempts
 from actors.workflows._functional._frames import Frame, Scope, Space
 from actors.workflows._functional._signature import NOTHING
@@ -35,12 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextvars import Context
 
-    from trio.lowlevel import Task
-
     from actors._core._dispatch import Worker
     from actors._core._feed import Feed
     from actors._core._strands import Strand
     from actors._core._supervision import Supervision
+    from actors._core._tasks import Task
     from actors.workflows._functional._context import WorkflowRunContext
     from actors.workflows._functional._journal import Asked
     from actors.workflows._functional._keeping import Keeper
@@ -150,10 +149,11 @@ class FunctionalRun(Life):
 
     @enable_ki_protection
     async def _run_body(self) -> None:  # noqa: ASYNC910  (a function that doesn't wait costs no checkpoint)
-        await self.keeper.begin(self)
-        value = await self.definition.started(self.message, self.ctx)
-        await checkpoint_if_cancelled()  # a body that has swallowed it doesn't decide that
-        await self.keeper.end(value)
+        value = await self.keeper.begin(self)
+        if value is NOTHING:
+            value = await self.definition.started(self.message, self.ctx)
+            await checkpoint_if_cancelled()  # a body that has swallowed it doesn't decide that
+            await self.keeper.end(value)
         self.value = value
 
     def end(self) -> WorkflowRunState:
@@ -212,7 +212,7 @@ class FunctionalRun(Life):
         """Return the seconds before a failed step is tried again; None: it isn't."""
         attempts = self._attempts.get(supervision)
         if attempts is None:
-            attempts = self._attempts[supervision] = Attempts(supervision, self.chance)
+            attempts = self._attempts[supervision] = Attempts(supervision, self.chance.random)
         return attempts.again(step, 0, 0, error, trio.current_time())
 
     # ------------------------------------------------------------------ the pause
@@ -254,7 +254,7 @@ class FunctionalRun(Life):
                 rest = await self._once_all_is_quiet()
             if rest is not Rest.BUSY:
                 self._pause()
-                return
+                return  # noqa: ASYNC910
             self._rest_may_have_come = trio.Event()
             await self._rest_may_have_come.wait()
 
@@ -283,4 +283,5 @@ class FunctionalRun(Life):
         assert self._body is not None
         assert self._body.worker is not None
         self.requests = {each.request_id: each for each in self.parked.values()}
+        self.keeper.interrupt()
         self._body.worker.interrupt()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from trio.lowlevel import enable_ki_protection
-
+from actors._core._tasks import enable_ki_protection
 from actors.workflows._annotations import name_of
 from actors.workflows._functional._frames import current_frame
 from actors.workflows._functional._signature import Signature
@@ -38,6 +37,7 @@ class StepWrapper(Generic[T]):
     """
 
     is_workflow = False
+    __run_as_step__ = True
 
     def __init__(
         self,

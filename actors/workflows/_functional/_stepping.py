@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+import attrs
 import trio
-from trio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from actors._core._inner_turn import explored_turn, inner_turn
 from actors._core._strands import current_strand
+from actors._core._tasks import checkpoint_if_cancelled
+from actors.workflows._durable._errors import UnknownOutcomeError
+from actors.workflows._durable._journal import JournalEntry
 from actors.workflows._functional._digest import changed, digest_of
 from actors.workflows._functional._frames import Frame, Scope, StepTurn
 from actors.workflows._functional._journal import StepBegun, StepDone
@@ -142,7 +145,7 @@ async def run_step(
     run.steps_in_a_row += 1
     if run.steps_in_a_row >= BATCH:
         run.steps_in_a_row = 0
-        await checkpoint()
+        await trio.lowlevel.checkpoint()
     else:
         await checkpoint_if_cancelled()
     call = Call(frame, callee, args, kwargs)
@@ -164,37 +167,58 @@ async def _bypass(call: Call, found: StepDone) -> Any:  # noqa: ASYNC910  (waits
         call.frame.take_over(run.keeper.given(found.writes))
     if run.emit(call.event("executor_bypassed", value, None)):
         await run.room()
-    return value
+    return value  # noqa: ASYNC910
 
 
 async def _live(call: Call) -> Any:
     run, callee = call.run, call.callee
     run.live += not callee.is_workflow
     before = _digests(call) if run.is_debugging else {}
-    if run.keeper.lasts and not callee.idempotent:
-        await _intend(call)
-    value = await _tried(call)
+    intent = await _intent(call) if run.keeper.lasts and not callee.idempotent else None
+    value, turn, attempt = await _tried(call, intent)
+    if await _commit(call, value, turn, attempt):
+        await run.room()
     if before and (names := changed(before, _digests(call))):
         for name in names:
             run.warn(_mutated(callee.name, name))
     return value
 
 
-async def _tried(call: Call) -> Any:
-    """Attempt it until it goes well, or isn't to be tried again."""
+async def _intent(call: Call) -> StepBegun:
+    """Say durably that something is about to be done that must not be done twice."""
+    keeper, intent = call.run.keeper, StepBegun(call.path, call.digest)
+    if call.run.journal.is_in_doubt(call.path):
+        entry = JournalEntry(call.path, "step", call.name, "intent")
+        raise UnknownOutcomeError(call.name, entry, f"{keeper.run_id}{call.path}")
+    await keeper.record(intent)
+    return intent
+
+
+async def _tried(call: Call, intent: StepBegun | None) -> tuple[Any, StepTurn | None, int]:
+    """Attempt it until it goes well, or isn't to be tried again.
+
+    Whoever raises says that nothing was done. If it is broken off, nobody knows.
+    """
     attempt = 1
     while True:
         try:
-            return await _attempt(call, attempt)
-        except Exception as exc:
-            delay = _told_failure(call, attempt, exc)
-            if delay is None:
-                raise
+            return *(await _attempt(call, attempt)), attempt
+        except Exception as exc:  # noqa: BLE001  (it is raised below)
+            error = exc
+        delay = _told_failure(call, attempt, error)
+        if delay is None:
+            break
         await trio.sleep(delay)
         attempt += 1
+    try:
+        if intent is not None:
+            await call.run.keeper.record(attrs.evolve(intent, over=True))
+        raise error
+    finally:
+        del error  # its traceback refers to this frame: a cycle
 
 
-async def _attempt(call: Call, attempt: int) -> Any:
+async def _attempt(call: Call, attempt: int) -> tuple[Any, StepTurn | None]:
     run = call.run
     data = {"args": call.args, "kwargs": call.kwargs} if call.args or call.kwargs else None
     if run.emit(call.event("executor_invoked", data, attempt)):
@@ -208,19 +232,17 @@ async def _attempt(call: Call, attempt: int) -> Any:
         value = await inner_turn(call.name, turn)
     finally:
         current_strand.reset(token)
-    if await _commit(call, value, inner.turn, attempt):
-        await run.room()
-    return value
+    return value, inner.turn
 
 
 async def _commit(call: Call, value: Any, turn: StepTurn | None, attempt: int) -> bool:  # noqa: ASYNC910  (memory is at hand)
     """Have a step take effect, once its record is safe. True: the listener is far behind."""
     run, keeper = call.run, call.run.keeper
     writes = None if turn is None else turn.writes
-    kept = None if writes is None else keeper.kept(writes, call.name)
-    record = StepDone(call.path, call.digest, keeper.kept(value, call.name), kept)
+    kept = None if writes is None else keeper.kept(writes)
+    record = StepDone(call.path, call.digest, keeper.kept(value), kept)
     if keeper.lasts:
-        await keeper.record(record)
+        await _save(call, record, attempt)
     else:
         run.journal.add(record)
     explorer, cell = run.explorer, cast("Cell", call)
@@ -232,12 +254,18 @@ async def _commit(call: Call, value: Any, turn: StepTurn | None, attempt: int) -
     is_behind = run.emit(call.event("executor_completed", value, attempt))
     if explorer is not None:
         explorer.after_commit(cell)
-    return is_behind
+    return is_behind  # noqa: ASYNC910
 
 
-async def _intend(call: Call) -> None:
-    """Say durably that something is about to be done that must not be done twice."""
-    await call.run.keeper.record(StepBegun(call.path, call.digest))
+async def _save(call: Call, record: StepDone, attempt: int) -> None:
+    """Have the record of a step stored, or refuse its result."""
+    try:
+        await call.run.keeper.record(record)
+    except Exception as exc:
+        exc.add_note(f"it was returned, or set in the state, by step {call.name!r} ({call.path})")
+        details = WorkflowErrorDetails.from_exception(exc, executor_id=call.name)
+        call.run.emit(call.event("executor_failed", None, attempt, details))
+        raise
 
 
 def _told_failure(call: Call, attempt: int, error: Exception) -> float | None:

@@ -20,11 +20,22 @@ class Paused:
         message: what the function was called with.
         journal: what is known.
         asked: the open questions, by id of the request.
+        storage: where the run is kept; None if only here.
+        checkpoint_id: its last checkpoint there.
     """
 
-    __slots__ = ("journal", "message", "paths", "requests")
+    __slots__ = ("checkpoint_id", "journal", "message", "paths", "requests", "storage")
 
-    def __init__(self, message: Any, journal: Journal, asked: Mapping[str, Asked]) -> None:
+    def __init__(
+        self,
+        message: Any,
+        journal: Journal,
+        asked: Mapping[str, Asked],
+        storage: Any = None,
+        checkpoint_id: str | None = None,
+    ) -> None:
+        self.storage = storage
+        self.checkpoint_id = checkpoint_id
         self.message = message
         self.journal = journal
         self.paths = {name: each.path for name, each in asked.items()}

@@ -5,14 +5,19 @@ from __future__ import annotations
 import functools
 import random
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
+import attrs
+
 from actors._core._explore import chance
+from actors.workflows._functional._code import code_of
 from actors.workflows._functional._context import WorkflowRunContext
 from actors.workflows._functional._frames import current_frame
 from actors.workflows._functional._journal import Journal
 from actors.workflows._functional._keeping import Keeper
+from actors.workflows._functional._resuming import Resumption
 from actors.workflows._functional._run import FunctionalRun
 from actors.workflows._functional._signature import NOTHING, Definition
 from actors.workflows._functional._stepping import run_step
@@ -23,7 +28,7 @@ from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Coroutine, Mapping
 
     from actors._core._feed import Feed
     from actors._core._supervision import Supervision
@@ -31,6 +36,32 @@ if TYPE_CHECKING:
     from protocols._events import WorkflowEvent
 
 T = TypeVar("T")
+
+
+@attrs.frozen
+class _Kept:
+    """Where a run is kept, and from where in there it is to go on."""
+
+    storage: Any
+    checkpoint_id: str | None = None
+    allow_changes: bool = False
+
+
+@attrs.frozen
+class Beginning:
+    """What a run begins with.
+
+    Args:
+        message: what the function gets.
+        make_keeper: gives what is known already; may raise.
+        key: the run among those that wait, if it is one of these that goes on.
+        paused: that run.
+    """
+
+    message: Any
+    make_keeper: Callable[[], Keeper]
+    key: int | None = None
+    paused: Paused | None = None
 
 
 class FunctionalWorkflow(Generic[T]):
@@ -55,6 +86,7 @@ class FunctionalWorkflow(Generic[T]):
 
     is_workflow = True
     idempotent = True
+    __run_as_step__ = True
 
     def __init__(
         self,
@@ -76,6 +108,7 @@ class FunctionalWorkflow(Generic[T]):
         self._running: dict[FunctionalRun, None] = {}
         self._waiting: Waiting = Waiting(self.name)
         self._status = WorkflowRunState.IDLE
+        self._code_read: dict[str, str] | None = None
 
     @property
     def name(self) -> str:
@@ -113,7 +146,8 @@ class FunctionalWorkflow(Generic[T]):
             given = () if message is NOTHING else (message,)
             child: T = await run_step(frame, self, given, {})
             return child
-        run = self._new_run(message, None, None, Keeper(Journal()), include_status_events=False)
+        kept = _Kept(self.checkpoint_storage)
+        run = self._new_run(self._beginning(message, None, kept), None)
         result = await run.execute()
         if run.is_paused:
             asked = ", ".join(repr(e.request_id) for e in result.get_request_info_events())
@@ -185,9 +219,13 @@ class FunctionalWorkflow(Generic[T]):
             message = message.data
         storage = self.checkpoint_storage if checkpoint_storage is None else checkpoint_storage
         self._check_beginning(message, responses, checkpoint_id, storage)
-        make_run = self._beginning(
-            message, responses, checkpoint_id, storage, include_status_events, allow_changes
-        )
+        kept = _Kept(storage, checkpoint_id, allow_changes)
+        given = NOTHING if message is None else message
+        beginning = self._beginning(given, responses, kept)
+
+        def make_run(feed: Feed[WorkflowEvent] | None) -> FunctionalRun:
+            return self._new_run(beginning, feed, include_status_events=include_status_events)
+
         if stream:
             return RunStream(RunSource(cast("Any", make_run)))
         return self._execute(make_run)
@@ -226,51 +264,56 @@ class FunctionalWorkflow(Generic[T]):
             )
 
     def _beginning(
-        self,
-        message: Any,
-        responses: Mapping[str, Any] | None,
-        checkpoint_id: str | None,
-        storage: Any,
-        include_status_events: bool,
-        allow_changes: bool,
-    ) -> Callable[[Feed[WorkflowEvent] | None], FunctionalRun]:
-        """Check all that can be checked now, and return what makes the run."""
-        key: int | None = None
-        paused: Paused | None = None
-        if responses is not None and checkpoint_id is None:
-            key, found = self._waiting.find(responses)
-            paused = cast("Paused", found)
-            answers = paused.answers(responses)
+        self, message: Any, responses: Mapping[str, Any] | None, kept: _Kept
+    ) -> Beginning:
+        """Check all that can be checked now, and say what a run begins with."""
+        if kept.checkpoint_id is not None:
+            how = Resumption(kept.checkpoint_id, responses or {}, kept.allow_changes)
+            return Beginning(NOTHING, lambda: self._keeper(kept.storage, Journal(), how))
+        if responses is None:
+            return Beginning(message, lambda: self._keeper(kept.storage, Journal(), None))
+        key, found = self._waiting.find(responses)
+        paused = cast("Paused", found)
+        answers = paused.answers(responses)
 
-        def make_run(feed: Feed[WorkflowEvent] | None) -> FunctionalRun:
-            given = NOTHING if message is None else message
-            keeper = Keeper(Journal())
-            if key is not None and paused is not None:
-                self._waiting.take(key)
-                given, keeper = paused.message, Keeper(paused.journal.again(answers))
-            return self._new_run(
-                given, key, feed, keeper, include_status_events=include_status_events
-            )
+        def go_on() -> Keeper:
+            self._waiting.take(key)
+            if paused.storage is None or paused.storage is not kept.storage:
+                return self._keeper(kept.storage, paused.journal.again(answers), None)
+            assert paused.checkpoint_id is not None, "a run in a storage has a checkpoint"
+            how = Resumption(paused.checkpoint_id, responses, allow_changes=True, is_ours=True)
+            return self._keeper(kept.storage, Journal(), how)
 
-        return make_run
+        return Beginning(paused.message, go_on, key, paused)
+
+    def _keeper(self, storage: Any, journal: Journal, how: Resumption | None) -> Keeper:
+        if storage is None:
+            return Keeper(journal)
+        from actors.workflows._functional._log_keeper import LogKeeper
+
+        return LogKeeper(storage, self.name, self._code, journal, how)
+
+    def _code(self) -> dict[str, str]:
+        """Describe the code that a replay relies on; reading it takes a while."""
+        if self._code_read is None:
+            self._code_read = code_of(self.function)
+        return self._code_read
 
     def _new_run(
         self,
-        message: Any,
-        key: int | None,
+        beginning: Beginning,
         feed: Feed[WorkflowEvent] | None,
-        keeper: Keeper,
         *,
-        include_status_events: bool,
+        include_status_events: bool = False,
     ) -> FunctionalRun:
         run = FunctionalRun(
             self.definition,
-            message,
-            keeper,
+            beginning.message,
+            beginning.make_keeper(),
             make_context=WorkflowRunContext,
             feed=feed,
             chance=chance(self._random),
-            on_end=partial(self._ended, key, self._waiting.moment()),
+            on_end=partial(self._ended, beginning, self._waiting.moment()),
             include_status_events=include_status_events,
             supervision=self.supervision,
             is_debugging=bool(self.is_debugging),
@@ -278,15 +321,21 @@ class FunctionalWorkflow(Generic[T]):
         self._running[run] = None
         return run
 
-    def _ended(self, key: int | None, since: int, run: FunctionalRun) -> None:
+    def _ended(self, beginning: Beginning, since: int, run: FunctionalRun) -> None:
         """Take note of a run's end. A run that waits for people can be gone on with."""
         del self._running[run]
         self._status = run.status
+        keeper = run.keeper
         is_waiting = run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
-        if key is not None:
-            self._waiting.give_back(key, is_done=is_waiting or run.status is WorkflowRunState.IDLE)
+        if beginning.key is not None and beginning.paused is not None:
+            if keeper.checkpoint_id is not None:
+                beginning.paused.checkpoint_id = keeper.checkpoint_id
+            is_done = is_waiting or run.status is WorkflowRunState.IDLE
+            self._waiting.give_back(beginning.key, is_done=is_done)
         if is_waiting:
-            paused = Paused(run.message, run.journal, run.requests)
+            paused = Paused(
+                run.message, run.journal, run.requests, keeper.storage, keeper.checkpoint_id
+            )
             self._waiting.add(cast("Any", paused), since)
 
     # ------------------------------------------------------------------ for `run_step`
