@@ -10,6 +10,10 @@
 """
 
 from actors._core._explore import Explorer as Explorer, explore as explore
+from actors.testing._cassette import (
+    CassetteChatClient as CassetteChatClient,
+    UnknownRequestError as UnknownRequestError,
+)
 from actors.testing._crash import (
     DifferentResultError as DifferentResultError,
     InjectedCrash as InjectedCrash,
