@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from bench import agents, ask, fan, imports, mailbox, memory, spawn, streaming, superstep
+from bench import agents, ask, fan, imports, mailbox, memory, spawn, stopping, streaming, superstep
 from bench._registry import Row
 
 ROWS: Final[tuple[Row, ...]] = tuple(
     row
-    for question in (mailbox, ask, spawn, memory, superstep, fan, agents, streaming, imports)
+    for question in (
+        mailbox,
+        ask,
+        spawn,
+        stopping,
+        memory,
+        superstep,
+        fan,
+        agents,
+        streaming,
+        imports,
+    )
     for row in question.ROWS
 )

@@ -121,6 +121,7 @@ class Cell(Letters):
     def drain(self) -> None:
         """Take no more messages, and stop behind those that are queued."""
         if self.phase < STOPPING:
+            self.family().drained_by = self.system.askers.name()
             self.wake(DRAIN)
 
     # ------------------------------------------------------------------ turns
@@ -185,7 +186,7 @@ class Cell(Letters):
     def _begin_nothing(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         if self.pending & DRAIN and self.phase == RUNNING:
             self.pending &= ~DRAIN
-            self.stop(Finished())
+            self.stop(Finished(self.family().drained_by))
             return self.begin(worker)
         self.is_scheduled = False
         if self.pending & URGENT:

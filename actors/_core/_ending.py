@@ -95,7 +95,8 @@ class Ending(Identity):
         if self.phase > RUNNING or self.pending & STOP:
             return  # it is ending anyway
         if self.options.restart is Restart.TEMPORARY:
-            self.stop(self.end_of_child())
+            parent = self.parent
+            self.stop(ShutDown("" if parent is None else parent.name))
         elif self.ctx is not None:
             self.pending |= FINISH
             self.limit()
@@ -120,7 +121,9 @@ class Ending(Identity):
     def end_of_child(self) -> ShutDown:
         """Return the reason of children that this actor stops: who stops it, or itself."""
         reason = self.reason
-        return ShutDown(reason.by if isinstance(reason, (ShutDown, Killed)) else self.name)
+        if isinstance(reason, (ShutDown, Killed)):
+            return ShutDown(reason.by)
+        return ShutDown(self.name if self.parent is not None else self.system.why())
 
     def fault(self, error: BaseException) -> None:
         """Fail with *error*, which comes from outside of any turn; interrupt the turn."""
@@ -250,6 +253,9 @@ class Ending(Identity):
             group.drop_regroup()
             group.to_stop = list(kin.children.values())
         at_once = AT_ONCE if self.actor.supervision.is_pool else 1
+        # At least so many are stopping. While that is half of what may, there is no need to look.
+        if len(kin.children) - len(group.to_stop) > at_once // 2:
+            return True
         group.stopping = [child for child in group.stopping if child.phase != STOPPED]
         reason = self.end_of_child() if group.to_stop else None
         while group.to_stop and len(group.stopping) < at_once:

@@ -26,13 +26,14 @@ class ActorStoppedError(UndeliveredError):
 
 
 class ActorRestartingError(UndeliveredError):
-    """The turn that handled the message was cut short, for the actor is being restarted.
+    """The actor is being restarted, and whoever asked is not made to wait for that.
 
-    It did not fail itself: a sibling did, and its supervisor restarts them together.
+    Either the asker wanted it so, or the turn with the request was cut short: a sibling of the
+    actor failed, and their supervisor restarts them together.
     """
 
     def __init__(self, actor: str, undelivered: object = None) -> None:
-        super().__init__(actor, undelivered, "is being restarted and gave up on")
+        super().__init__(actor, undelivered, "is being restarted (ask again later): it doesn't take")
 
 
 class MailboxFullError(UndeliveredError):

@@ -73,6 +73,7 @@ class ActorFacts:
         incarnation: 1, and one more after each restart.
         error: the ``repr`` of what the incarnation failed with, or the one before it if this one
             isn't running yet.
+        asked_by: who asked it to end, as in `ShutDown`; None if nobody has.
         queued: the number of messages in the mailbox.
         peak: the largest number there ever was in it.
         capacity: the number of messages that it takes.
@@ -95,6 +96,7 @@ class ActorFacts:
     state: str
     incarnation: int = 1
     error: str | None = None
+    asked_by: str | None = None
     queued: int = 0
     peak: int = 0
     capacity: int = 1000
@@ -172,6 +174,7 @@ def _look(cell: Cell, now: float, children: tuple[ActorFacts, ...]) -> ActorFact
         state=_state(cell),
         incarnation=cell.incarnation,
         error=None if cell.error is None else shorten(cell.error),
+        asked_by=getattr(cell.reason, "by", None),
         queued=counters.queued,
         peak=counters.peak,
         capacity=cell.options.mailbox.capacity,

@@ -68,6 +68,7 @@ class Kin:
 
     __slots__ = (
         "children",
+        "drained_by",
         "error",
         "fault",
         "group",
@@ -118,6 +119,7 @@ class Kin:
         self.stash: Stash | None = None
         self.ticks: Ticks | None = None
         self.registered: str | None = None
+        self.drained_by = ""
 
     def limit(self, timers: Timers, budget: float, out_of_time: Callable[[], None]) -> None:
         """Let a step of stopping begin, which ends by `unlimit` or *out_of_time*.

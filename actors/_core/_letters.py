@@ -11,6 +11,7 @@ import trio
 
 from actors._core._context import MESSAGE, STASHED
 from actors._core._errors import (
+    ActorRestartingError,
     ActorStoppedError,
     MailboxFullError,
     StashLimitError,
@@ -18,7 +19,7 @@ from actors._core._errors import (
 )
 from actors._core._life import Life
 from actors._core._mailbox import Counters, Envelope
-from actors._core._phases import STOPPED, UNSTASH
+from actors._core._phases import CLOSED, DOWN, ENDING, FINISH, STARTING, STOPPED, UNSTASH
 from actors._core._reply import Request
 from actors._core._stash import Stash
 from actors._core._ticks import Tick, Ticks
@@ -127,6 +128,20 @@ class Letters(Life):
         """Whether this actor has something to do besides messages in its mailbox."""
         kin = self.kin
         return kin is not None and bool(kin.children or kin.stash)
+
+    def check_up(self, message: Any, otherwise: str) -> None:
+        """Refuse *message* if this actor is between two incarnations.
+
+        Raises:
+            ActorRestartingError: if it is, and nobody has asked it to end for good.
+            ValueError: if *otherwise* isn't "fail", the one thing that can be done about it.
+        """
+        if otherwise != "fail":
+            raise ValueError(f'on_restarting must be "wait" or "fail", not {otherwise!r}')
+        is_between = self.phase in {ENDING, DOWN} or self.pending & FINISH
+        is_back = self.phase == STARTING and self.incarnation > 1
+        if (is_between or is_back) and not self.pending & CLOSED:
+            raise ActorRestartingError(self.name, message)
 
     def no_room(self, message: Any) -> MailboxFullError:
         return MailboxFullError(self.name, message, self.options.mailbox.capacity)

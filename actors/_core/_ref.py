@@ -117,7 +117,13 @@ class ActorRef(Generic[MessageT_contra]):
             raise ActorStoppedError(cell.name, message)
 
     @enable_ki_protection
-    async def ask(self, message: MessageT_contra, *, timeout: float | None = None) -> Any:
+    async def ask(
+        self,
+        message: MessageT_contra,
+        *,
+        timeout: float | None = None,
+        on_restarting: str = "wait",
+    ) -> Any:
         """Send *message* and wait for what its handler returns.
 
         Ends exactly once, and at once if the actor stops. Cancelling it takes a queued request
@@ -126,11 +132,15 @@ class ActorRef(Generic[MessageT_contra]):
         Args:
             message: the request.
             timeout: seconds to wait for the reply, or None.
+            on_restarting: what to do if the actor is just being restarted: "wait" for its next
+                incarnation, or "fail" at once.
 
         Returns:
             What the handler returned.
 
         Raises:
+            ActorRestartingError: if the actor is being restarted and *on_restarting* says "fail";
+                or if its turn was cut short because it is restarted along with a sibling.
             AskTimeoutError: after *timeout*; whether the request was handled is unknown.
             ActorStoppedError: if the actor has stopped, or stops before it answers.
             MailboxFullError: if there is no room, and the policy isn't to wait.
@@ -140,6 +150,8 @@ class ActorRef(Generic[MessageT_contra]):
         """
         await checkpoint_if_cancelled()
         cell, task = self._cell, current_task()
+        if on_restarting != "wait":
+            cell.check_up(message, on_restarting)
         request = Request(message, cell, task)
         asker = waiter(task, cell, message)
         if timeout is not None:

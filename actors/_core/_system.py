@@ -332,7 +332,7 @@ class System:
         except BaseException as exc:  # noqa: BLE001, ASYNC103  (raised again below)
             remaining = exc
         ambient.reset(self._token)
-        await self._shut_down(self._why(remaining))  # noqa: ASYNC102  (it shields itself, with the budget)
+        await self._shut_down(self.why(remaining))  # noqa: ASYNC102  (it shields itself, with the budget)
         failure = self._error
         if failure is not None and (remaining is None or _is_told_by(remaining, failure)):
             raise failure from failure.__cause__
@@ -343,8 +343,8 @@ class System:
             raise remaining
         return remaining is None
 
-    def _why(self, error: BaseException | None) -> str:
-        """Say what ended the block, for the record of those that are stopped by it."""
+    def why(self, error: BaseException | None = None) -> str:
+        """Say what ended the block, which *error* has left, for those that are stopped by it."""
         block = f"the block of {self.name}"
         if self._error is not None:
             return f"{block}: the system failed with {type(self._error).__name__}"

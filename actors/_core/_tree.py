@@ -67,6 +67,8 @@ def _title(item: ActorFacts | str) -> str:
     if isinstance(item, str):
         return item
     parts = [item.name.rpartition("/")[2], item.state]
+    if item.asked_by:
+        parts.append(f"asked by {item.asked_by}")
     if item.incarnation > 1:
         parts.append(f"incarnation {item.incarnation}")
     if item.incarnation > 1 or item.state in {"failed", "waiting to restart"}:

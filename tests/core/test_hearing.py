@@ -168,10 +168,13 @@ async def test_a_listener_hears_the_lives_of_actors_in_order(autojump_clock: Any
 
 
 async def test_a_slow_listener_is_told_how_much_it_missed() -> None:
+    """Case I7 of the list: it is told so, and hears what comes afterwards."""
     async with open_system() as system, system.events(buffer=2) as events:
         refs = [system.spawn(Doer) for _ in range(5)]
         assert await anext(events) == Missed(3)
         assert [await anext(events) for _ in range(2)] == [ActorStarted(r) for r in refs[3:]]
+        ref = system.spawn(Doer)
+        assert await anext(events) == ActorStarted(ref)
 
 
 async def test_a_listener_outside_ends_with_the_system(autojump_clock: Any) -> None:

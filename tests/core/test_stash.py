@@ -59,7 +59,7 @@ class Door(Doer):
     @handler
     async def close(self, message: Close, ctx: ActorContext) -> Any:
         self.is_open = False
-        return ctx.state  # type: ignore[no-any-return]
+        return ctx.state
 
 
 async def test_what_was_stashed_comes_first_and_in_its_order(autojump_clock: Any) -> None:
