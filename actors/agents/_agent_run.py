@@ -365,4 +365,6 @@ class AgentUpdates:
                 await close()
         finally:
             with trio.move_on_after(CLOSE_BUDGET, shield=True):
-                await self._run.close_history(self._updates)
+                # The turn may have been completed since its last update.
+                goes_on = len(self._run.link.transcript) == self._turns
+                await self._run.close_history(self._updates if goes_on else ())

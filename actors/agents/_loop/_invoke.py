@@ -111,13 +111,12 @@ class Invoker:
 
     Args:
         tools: the run's tools; the very list, which calls may change.
-        extra: tools that can be called though the model isn't told of them.
+        known: gives those that can be called, by name.
         middleware: around each call, outermost first.
         kwargs: for tools.
         link: to the run.
         uses: how often each tool has been called in this run.
         in_detail: whether the model reads the text of exceptions.
-        key: which turn's calls they are, for whoever records effects.
     """
 
     tools: list[Any]
@@ -144,24 +143,41 @@ class Invoker:
         )
         with trio.CancelScope(deadline=deadline) as scope:
             for group in groups:
-                async with trio.open_nursery() as nursery:
-                    for index in group:
-                        nursery.start_soon(
-                            self._into, outcomes, index, planned[index], nursery.cancel_scope, key
-                        )
+                await self._group(planned, outcomes, group, key)
                 if any(outcomes[index].failure for index in group):
                     break
         if scope.cancelled_caught:
             self._ran_out(outcomes)
 
+    async def _group(
+        self, planned: Sequence[Planned], outcomes: list[Outcome], group: range, key: str
+    ) -> None:
+        # Looked at in call order, so that of several calls a limit refuses the last ones; the
+        # tasks begin in any order.
+        prepared = [self._prepared(planned[index]) for index in group]
+        async with trio.open_nursery() as nursery:
+            for index, found in zip(group, prepared, strict=True):
+                if isinstance(found, Outcome):
+                    outcomes[index] = found
+                else:
+                    nursery.start_soon(
+                        self._into, outcomes, index, found, nursery.cancel_scope, key
+                    )
+
     async def _into(
-        self, outcomes: list[Outcome], index: int, planned: Planned, scope: trio.CancelScope, key: str
-    ) -> None:  # fmt: skip
+        self,
+        outcomes: list[Outcome],
+        index: int,
+        context: FunctionInvocationContext,
+        scope: trio.CancelScope,
+        key: str,
+    ) -> None:
+        planned = outcomes[index].planned
         if current_effects.get() is None:
-            outcome = await self._outcome(planned)
+            outcome = await self._made(planned, context)
         else:
             with effects_under(f"{key}/call {planned.order} {planned.call.call_id}"):
-                outcome = await self._outcome(planned)
+                outcome = await self._made(planned, context)
         outcomes[index] = outcome
         if outcome.failure is not None:
             scope.cancel()
@@ -172,18 +188,26 @@ class Invoker:
                 late = "Error: The time for tools was over before this call had a result."
                 outcomes[index] = cut_off(outcome.planned, late)
 
-    async def _outcome(self, planned: Planned) -> Outcome:
+    def _prepared(self, planned: Planned) -> FunctionInvocationContext | Outcome:
+        """Find the tool and check the arguments; give what is wrong if something is."""
         tool = self.known().get(planned.call.name or "")
         if tool is None:
             missing = ToolException(f"there is no tool {planned.call.name!r}")
             text = f'Error: Requested function "{planned.call.name}" not found.'
-            return failed(planned, text, missing, in_detail=False)  # noqa: ASYNC910 (the nursery is the checkpoint)
+            return failed(planned, text, missing, in_detail=False)
         try:
             arguments = tool.checked(parsed_arguments(planned.call.arguments))
         except (ValueError, TypeError) as error:
             text = "Error: Argument parsing failed."
-            return failed(planned, text, error, in_detail=self.in_detail)  # noqa: ASYNC910 (the nursery is the checkpoint)
-        return await self._made(planned, self._context(planned, tool, arguments))
+            return failed(planned, text, error, in_detail=self.in_detail)
+        try:
+            self._use(tool).take(tool)
+        except ToolException as error:
+            return failed(planned, "Error: Function failed.", error, in_detail=self.in_detail)
+        return self._context(planned, tool, arguments)
+
+    def _use(self, tool: FunctionTool[Any]) -> ToolUse:
+        return self.uses.setdefault(id(tool), ToolUse())
 
     def _context(
         self, planned: Planned, tool: FunctionTool[Any], arguments: dict[str, Any]
@@ -222,10 +246,9 @@ class Invoker:
 
     async def _run(self, context: FunctionInvocationContext) -> Any:
         tool: FunctionTool[Any] = context.function
-        use = self.uses.setdefault(id(tool), ToolUse())
 
         async def call() -> Any:
-            return tool.parsed(await tool.run(context, use))
+            return tool.parsed(await tool.run(context, self._use(tool)))
 
         # What an agent does as a tool is recorded effect by effect, in the agent.
         return await (perform(partial(_effect, context), call) if tool.records_effect else call())

@@ -16,6 +16,7 @@ from actors.agents._tools._schema import (
     checked_by_model,
     checked_by_schema,
     context_parameter,
+    enclosing_names,
     model_of_signature,
     takes_any_keyword,
 )
@@ -126,6 +127,7 @@ class FunctionTool(Generic[ReturnT]):
         self._context_parameter = context_parameter(
             func, has_explicit_schema=input_model is not None
         )
+        self._names = enclosing_names(func)
         self._takes_more = takes_any_keyword(func)
         self._bound: WeakKeyDictionary[Any, FunctionTool[ReturnT]] = WeakKeyDictionary()
 
@@ -157,7 +159,7 @@ class FunctionTool(Generic[ReturnT]):
             if self.func is None:
                 self._model = {"type": "object", "properties": {}}
             else:
-                self._model = model_of_signature(self.func, self.name)
+                self._model = model_of_signature(self.func, self.name, self._names)
         return self._model
 
     def parameters(self) -> dict[str, Any]:
@@ -252,6 +254,8 @@ class FunctionTool(Generic[ReturnT]):
         context.arguments = values
         if tool_call_id is not None:
             context.metadata.setdefault("call_id", tool_call_id)
+        self._function()
+        self.use.take(self)
         raw = await self.run(context, self.use)
         return raw if skip_parsing or self.result_parser is SKIP_PARSING else self.parsed(raw)
 
@@ -268,13 +272,16 @@ class FunctionTool(Generic[ReturnT]):
         return {**arguments, **named}
 
     async def run(self, context: FunctionInvocationContext, use: ToolUse) -> Any:
-        """Run the function with the arguments in the context; they have been checked.
+        """Run the function with the arguments in the context, which have been checked.
+
+        Args:
+            context: of the call.
+            use: where an exception is counted; the call has been.
 
         Raises:
-            ToolException: the tool is only declared, or has been called often enough.
+            ToolException: the tool is only declared.
         """
         func = self._function()
-        use.take(self)
         arguments = dict(context.arguments)
         if self._context_parameter is not None:
             arguments[self._context_parameter] = context
@@ -354,7 +361,10 @@ async def _called(func: Callable[..., Any], arguments: dict[str, Any], *, abando
         getattr(func, "__call__", None)  # noqa: B004 (whether it is async is the question)
     ):
         return await func(**arguments)
-    result = await trio.to_thread.run_sync(lambda: func(**arguments), abandon_on_cancel=abandon)
+    # In a list, because trio takes a thread that gives a coroutine for a mistake.
+    (result,) = await trio.to_thread.run_sync(
+        lambda: [func(**arguments)], abandon_on_cancel=abandon
+    )
     if isinstance(result, Awaitable):
         return await result
     return result
@@ -367,7 +377,7 @@ def _at_least_one(name: str, limit: int | None) -> int | None:
 
 
 @overload
-def tool(func: Callable[..., ReturnT | Awaitable[ReturnT]], /) -> FunctionTool[ReturnT]: ...
+def tool(func: Callable[..., Any], /) -> FunctionTool[Any]: ...
 @overload
 def tool(
     func: None = None,
@@ -383,10 +393,10 @@ def tool(
     result_parser: Any = None,
     idempotent: bool = False,
     abandon_on_cancel: bool = False,
-) -> Callable[[Callable[..., ReturnT | Awaitable[ReturnT]]], FunctionTool[ReturnT]]: ...
+) -> Callable[[Callable[..., Any]], FunctionTool[Any]]: ...
 @overload
 def tool(
-    func: Callable[..., ReturnT | Awaitable[ReturnT]],
+    func: Callable[..., Any],
     *,
     name: str | None = None,
     description: str | None = None,
@@ -399,7 +409,7 @@ def tool(
     result_parser: Any = None,
     idempotent: bool = False,
     abandon_on_cancel: bool = False,
-) -> FunctionTool[ReturnT]: ...
+) -> FunctionTool[Any]: ...
 def tool(func: Any = None, *, schema: Any = None, **options: Any) -> Any:
     """Make a tool of a function; ``@tool``, ``@tool(...)`` and ``tool(function, ...)`` all do.
 

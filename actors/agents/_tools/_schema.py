@@ -7,6 +7,7 @@ last kind only what stands at its top is checked: which arguments there are, and
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
 
@@ -77,8 +78,32 @@ def takes_any_keyword(func: Callable[..., Any] | None) -> bool:
     return any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters_of(func))
 
 
-def model_of_signature(func: Callable[..., Any], name: str) -> type[BaseModel]:
+def enclosing_names(func: Callable[..., Any] | None) -> dict[str, Any]:
+    """Give what the annotations of a local function name in the function around it.
+
+    Annotations that are strings can be resolved later; what is local there is gone by then.
+    """
+    enclosing, found, _ = getattr(func, "__qualname__", "").rpartition(".<locals>.")
+    texts = [one for one in getattr(func, "__annotations__", {}).values() if isinstance(one, str)]
+    if not found or not texts:
+        return {}
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_qualname != enclosing:
+        frame = frame.f_back
+    names = re.findall(r"[^\W\d]\w*", " ".join(texts))
+    local = {} if frame is None else frame.f_locals
+    return {name: local[name] for name in names if name in local}
+
+
+def model_of_signature(
+    func: Callable[..., Any], name: str, names: Mapping[str, Any] | None = None
+) -> type[BaseModel]:
     """Make a pydantic class of what a function takes.
+
+    Args:
+        func: the function.
+        name: of the tool.
+        names: what ``enclosing_names`` gave, when there was still something to give.
 
     Raises:
         ToolException: an annotation can't be resolved, or pydantic can't use it.
@@ -92,7 +117,7 @@ def model_of_signature(func: Callable[..., Any], name: str) -> type[BaseModel]:
         for one in parameters_of(func)
         if one.kind not in _VARIADIC and one.name not in {"self", "cls", context}
     ]
-    hints = _hints(func, [one.name for one in given])
+    hints = _hints(func, [one.name for one in given], names or {})
     fields = {one.name: _field(one, hints) for one in given}
     try:
         model: type[BaseModel] = create_model(f"{name}_input", **fields)  # type: ignore[call-overload]  # made at run time
@@ -104,17 +129,17 @@ def model_of_signature(func: Callable[..., Any], name: str) -> type[BaseModel]:
     return model
 
 
-def _hints(func: Callable[..., Any], names: list[str]) -> dict[str, Any]:
+def _hints(func: Callable[..., Any], names: list[str], local: Mapping[str, Any]) -> dict[str, Any]:
     target = inspect.unwrap(func)
     target = getattr(target, "func", target)  # of a partial
     if not inspect.isroutine(target):
         target = type(target).__call__
     try:
-        return get_type_hints(target, include_extras=True)
+        return get_type_hints(target, localns=dict(local), include_extras=True)
     except (NameError, TypeError):
         # One that nobody looks at mustn't spoil the others: the context's, or the result's.
         annotations = getattr(target, "__annotations__", {})
-        names_in_scope = {**getattr(target, "__globals__", {}), **_closure(target)}
+        names_in_scope = {**getattr(target, "__globals__", {}), **_closure(target), **local}
         return {
             name: _resolved(annotations[name], names_in_scope, target, name)
             for name in names
