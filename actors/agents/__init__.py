@@ -58,6 +58,9 @@ if TYPE_CHECKING:
         FunctionInvocationConfiguration as FunctionInvocationConfiguration,
         normalize_function_invocation_configuration as normalize_function_invocation_configuration,
     )
+    from actors.agents._functional_agent import (
+        FunctionalWorkflowAgent as FunctionalWorkflowAgent,
+    )
     from actors.agents._history import (
         HistoryProvider as HistoryProvider,
         InMemoryHistoryProvider as InMemoryHistoryProvider,
@@ -141,6 +144,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents._function_config": """
             FunctionInvocationConfiguration normalize_function_invocation_configuration
+        """,
+        "actors.agents._functional_agent": """
+            FunctionalWorkflowAgent
         """,
         "actors.agents._history": """
             HistoryProvider InMemoryHistoryProvider

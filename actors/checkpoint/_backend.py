@@ -108,6 +108,10 @@ class Backend(Protocol):
         """Forget a run; return whether it was there."""
         ...
 
+    def is_alive(self) -> bool:
+        """Whether it can be used; otherwise a new one is made in its place."""
+        ...
+
     def close(self) -> None:
         """Let go of files and connections."""
         ...

@@ -340,6 +340,10 @@ class FileBackend:
                 self._write(path, {"run_id": run_id, **row_json(new)})
             self._drop(run_id, commits)
 
+    def is_alive(self) -> bool:
+        """Whether it can be used: always."""
+        return True
+
     def close(self) -> None:
         """Forget what is known of runs."""
         self._states.clear()

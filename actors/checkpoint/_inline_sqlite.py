@@ -56,6 +56,9 @@ class InlineSQLiteLane:
 
     def append(self, write: Write, saved: Saved) -> bool:  # noqa: ARG002  (it is safe at once)
         """Write a commit, and raise what goes wrong."""
+        if self._inserter is not None and not self._inserter.is_alive():
+            self._inserter.close()
+            self._inserter = None
         if self._inserter is None:
             self._inserter = SQLiteBackend(
                 self._path,

@@ -152,6 +152,10 @@ class MemoryBackend:
         del self._numbers[run.number]
         return True
 
+    def is_alive(self) -> bool:
+        """Whether it can be used: always."""
+        return True
+
     def close(self) -> None:
         """Keep everything: the storage may be opened again."""
 

@@ -12,8 +12,6 @@ from typing import Final
 APPLICATION_ID: Final = 0x7472696F
 #: The version of the tables, in the file's ``user_version``.
 SCHEMA_VERSION: Final = 1
-#: Room for the sequences, and the parts, of one run.
-RUN: Final = 1 << 32
 
 TABLES: Final = """
 create table if not exists runs(
@@ -64,5 +62,3 @@ select :id, :head, :body
 where (select incarnation from runs where number = :run) = :incarnation
 and (select coalesce(max(id), :low) from commits where id >= :low and id < :high) = :id - 1
 """
-
-LAST: Final = "select max(id) from commits where id >= ? and id < ?"

@@ -38,7 +38,7 @@ class _Append:
 
 @attrs.define(eq=False)
 class _Call:
-    do: Callable[[Backend], Any]
+    do: Callable[[Backend], Any] | None  # None: close it
     task: trio.lowlevel.Task
     token: trio.lowlevel.TrioToken
     result: Any = None
@@ -65,14 +65,17 @@ class ThreadLane:
     async def call(self, do: Callable[[Backend], T]) -> T:
         """Return what *do* returns; it runs to its end even if the caller is cancelled."""
         await trio.lowlevel.checkpoint_if_cancelled()
+        result: T = await self._call(do)
+        return result
+
+    async def _call(self, do: Callable[[Backend], Any] | None) -> Any:
         token = trio.lowlevel.current_trio_token()
         call = _Call(do, trio.lowlevel.current_task(), token)
         self._submit(call)
         await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.FAILED)
         if call.error is not None:
             raise call.error
-        result: T = call.result
-        return result
+        return call.result
 
     def append(self, write: Write, saved: Saved) -> bool:
         """Write a commit; *saved* is told when it is safe."""
@@ -81,8 +84,8 @@ class ThreadLane:
 
     async def close(self) -> None:
         """Wait for what is on its way, and close the backend."""
-        with trio.CancelScope(shield=True):
-            await self.call(lambda _: self._let_go())
+        await self._call(None)
+        await trio.lowlevel.checkpoint_if_cancelled()
 
     def _let_go(self) -> None:
         backend, self._backend = self._backend, None
@@ -120,14 +123,19 @@ class ThreadLane:
             return items
 
     def _ready(self) -> Backend:
+        if self._backend is not None and not self._backend.is_alive():
+            self._let_go()
         if self._backend is None:
             self._backend = self._connect()
         return self._backend
 
     def _do(self, call: _Call) -> None:
         try:
-            call.result = call.do(self._ready())
-        except BaseException as exc:  # noqa: BLE001  (it is raised where the call was made)
+            if call.do is None:
+                self._let_go()
+            else:
+                call.result = call.do(self._ready())
+        except BaseException as exc:  # noqa: ASYNC103, BLE001  (it is raised where the call was)
             call.error = exc
         # The program may have ended without waiting.
         with suppress(trio.RunFinishedError):

@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeAlias
 
 import attrs
+import trio
 
 from actors.checkpoint._types import LogStorage
 from protocols._checkpoints import CheckpointStorage
@@ -92,11 +93,12 @@ class _AsItIs(AbstractAsyncContextManager["CheckpointStorage"]):
 
     storage: CheckpointStorage
 
-    async def __aenter__(self) -> CheckpointStorage:  # noqa: ASYNC910  (there is nothing to do)
+    async def __aenter__(self) -> CheckpointStorage:
+        await trio.lowlevel.checkpoint()
         return self.storage
 
     async def __aexit__(self, *_: object) -> None:  # noqa: ASYNC910  (as above)
-        pass
+        return None
 
 
 def _opened(found: Any) -> AbstractAsyncContextManager[Any]:

@@ -83,7 +83,7 @@ class StorageDouble(LogStore):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._double.stop(kind, error, trace)
+        await self._double.stop(kind, error, trace)  # noqa: ASYNC102  (whoever cancels may)
 
     # ------------------------------------------------------------------ for its lane
 
@@ -153,6 +153,7 @@ class _Lane:
                 write, saved = self._queue.popleft()
                 saved(self._written(write))
             if self._is_closing:
+                await trio.lowlevel.checkpoint()
                 return
             self._news = trio.Event()
             await self._news.wait()

@@ -203,6 +203,7 @@ async def a_save_that_was_cancelled_leaves_the_storage_as_good_as_before(
 
 
 async def _refused(storage: Any, checkpoint_id: str) -> None:
+    await trio.lowlevel.checkpoint()
     try:
         await storage.load(checkpoint_id)
     except WorkflowCheckpointException:

@@ -5,8 +5,7 @@ Cases B3, B6, B7, B10 and B16 of the list are checks of the kit.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,16 @@ import pytest
 
 from actors.checkpoint._file import FileCheckpointStorage
 from actors.checkpoint._memory import InMemoryCheckpointStorage
+from actors.checkpoint._postgres import PostgresCheckpointStorage
 from actors.checkpoint._sqlite import SQLiteCheckpointStorage
 from actors.testing._storage_kit import StorageCheck, storage_checks
 
 KEY = b"a secret of thirty-two bytes ...."
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory in memory, if there is one: flushing a disk a thousand times takes seconds."""
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as name:
-        yield Path(name)
-
-
-@pytest.fixture(params=["memory", "file", "file, signed", "sqlite", "sqlite, at once, signed"])
+@pytest.fixture(
+    params=["memory", "file", "file, signed", "sqlite", "sqlite, at once, signed", "postgres"]
+)
 def opened(request: pytest.FixtureRequest, place: Path) -> Callable[[], Any]:
     """Opens the same storage each time."""
     memory = InMemoryCheckpointStorage()
@@ -42,6 +36,9 @@ def opened(request: pytest.FixtureRequest, place: Path) -> Callable[[], Any]:
             SQLiteCheckpointStorage, place / "runs.db", synchronous="NORMAL", key=KEY
         ),
     }
+    if request.param == "postgres":
+        url: str = request.getfixturevalue("postgres_url")
+        return partial(PostgresCheckpointStorage, url)
     return makers[request.param]
 
 
