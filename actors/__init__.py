@@ -1,0 +1,448 @@
+"""Supervised actors and agent workflows for trio programs.
+
+General layout, each line importing only those below it:
+
+    actors.cli
+    actors.testing      for tests and examples; nothing below imports it
+    actors.agents       agents, sessions, clients of models
+    actors.workflows    executors, graphs, runs
+    actors._core        mailbox, dispatcher, supervisor, system: the only user of trio.lowlevel
+    protocols           what is said: messages, events, errors, interfaces, codec
+
+All public names are here, each once. They are loaded on use; heavy dependencies (openai,
+pydantic, click, rich) are loaded later still, by what needs them.
+"""
+
+from typing import TYPE_CHECKING
+
+try:
+    from protocols._lazy import lazy_names
+except ImportError as error:  # pragma: no cover  (a process of its own shows it: tests/cli)
+    import protocols
+
+    where = getattr(protocols, "__file__", None) or list(getattr(protocols, "__path__", []))
+    raise ImportError(
+        f"the package `protocols` of trio-actors is hidden by yours at {where}; rename that, for "
+        "example to my_protocols"
+    ) from error
+
+if TYPE_CHECKING:
+    from actors._core import (
+        Actor as Actor,
+        ActorContext as ActorContext,
+        ActorFacts as ActorFacts,
+        ActorFailed as ActorFailed,
+        ActorRef as ActorRef,
+        ActorRestarted as ActorRestarted,
+        ActorRestartingError as ActorRestartingError,
+        ActorStarted as ActorStarted,
+        ActorStopped as ActorStopped,
+        ActorStoppedError as ActorStoppedError,
+        AskTimeoutError as AskTimeoutError,
+        Backoff as Backoff,
+        Counters as Counters,
+        Crashed as Crashed,
+        DeadLetter as DeadLetter,
+        DeadlockError as DeadlockError,
+        ExitReason as ExitReason,
+        Finished as Finished,
+        Killed as Killed,
+        LeftOpenError as LeftOpenError,
+        MailboxFullError as MailboxFullError,
+        MailboxPolicy as MailboxPolicy,
+        Missed as Missed,
+        NameTakenError as NameTakenError,
+        NotFound as NotFound,
+        OutboxLimitError as OutboxLimitError,
+        RemoteError as RemoteError,
+        ResponseStream as ResponseStream,
+        Restart as Restart,
+        RestartLimitError as RestartLimitError,
+        ShutDown as ShutDown,
+        StalledTurn as StalledTurn,
+        StashLimitError as StashLimitError,
+        StrayCancelledError as StrayCancelledError,
+        Supervision as Supervision,
+        System as System,
+        SystemFacts as SystemFacts,
+        Terminated as Terminated,
+        TimerLimitError as TimerLimitError,
+        TurnOverError as TurnOverError,
+        TurnTimeoutError as TurnTimeoutError,
+        UnhandledMessageError as UnhandledMessageError,
+        ZombieActor as ZombieActor,
+        current_system as current_system,
+        open_system as open_system,
+        report_stalls as report_stalls,
+    )
+    from actors.agents import (
+        Agent as Agent,
+        AgentSession as AgentSession,
+        BaseAgent as BaseAgent,
+        BaseChatClient as BaseChatClient,
+        CharacterEstimatorTokenizer as CharacterEstimatorTokenizer,
+        ChatMiddlewareLayer as ChatMiddlewareLayer,
+        ChatTelemetryLayer as ChatTelemetryLayer,
+        CompactionProvider as CompactionProvider,
+        CompactionStrategy as CompactionStrategy,
+        ContextProvider as ContextProvider,
+        EchoChatClient as EchoChatClient,
+        FetchProgress as FetchProgress,
+        FileHistoryProvider as FileHistoryProvider,
+        FileSessionStore as FileSessionStore,
+        FunctionalWorkflowAgent as FunctionalWorkflowAgent,
+        FunctionInvocationConfiguration as FunctionInvocationConfiguration,
+        FunctionInvocationLayer as FunctionInvocationLayer,
+        HistoryProvider as HistoryProvider,
+        InMemoryHistoryProvider as InMemoryHistoryProvider,
+        LocalModel as LocalModel,
+        MessageGroup as MessageGroup,
+        OpenAIChatClient as OpenAIChatClient,
+        OpenAIChatCompletionClient as OpenAIChatCompletionClient,
+        OptionsCoT as OptionsCoT,
+        RawAgent as RawAgent,
+        RetryPolicy as RetryPolicy,
+        SelectiveToolCallCompactionStrategy as SelectiveToolCallCompactionStrategy,
+        ServiceSessionId as ServiceSessionId,
+        SessionContext as SessionContext,
+        SessionStore as SessionStore,
+        SlidingWindowStrategy as SlidingWindowStrategy,
+        Slot as Slot,
+        SQLiteSessionStore as SQLiteSessionStore,
+        SummarizationStrategy as SummarizationStrategy,
+        TokenBudgetComposedStrategy as TokenBudgetComposedStrategy,
+        TokenizerProtocol as TokenizerProtocol,
+        ToolResultCompactionStrategy as ToolResultCompactionStrategy,
+        TruncationStrategy as TruncationStrategy,
+        apply_compaction as apply_compaction,
+        fetch_model as fetch_model,
+        group_messages as group_messages,
+        included_messages as included_messages,
+        included_token_count as included_token_count,
+        model_path as model_path,
+        normalize_function_invocation_configuration as normalize_function_invocation_configuration,
+        open_local_model as open_local_model,
+        register_state_type as register_state_type,
+    )
+    from actors.checkpoint import (
+        AgentBuilder as AgentBuilder,
+        AgentContext as AgentContext,
+        AgentMiddleware as AgentMiddleware,
+        AgentMiddlewareLayer as AgentMiddlewareLayer,
+        AgentMiddlewareTypes as AgentMiddlewareTypes,
+        ChatContext as ChatContext,
+        ChatMiddleware as ChatMiddleware,
+        ChatMiddlewareTypes as ChatMiddlewareTypes,
+        CheckpointFacts as CheckpointFacts,
+        CheckpointInfo as CheckpointInfo,
+        Commit as Commit,
+        FileCheckpointStorage as FileCheckpointStorage,
+        FunctionInvocationContext as FunctionInvocationContext,
+        FunctionMiddleware as FunctionMiddleware,
+        FunctionMiddlewareTypes as FunctionMiddlewareTypes,
+        FunctionTool as FunctionTool,
+        InMemoryCheckpointStorage as InMemoryCheckpointStorage,
+        LogStorage as LogStorage,
+        MiddlewareBundle as MiddlewareBundle,
+        MiddlewareType as MiddlewareType,
+        MiddlewareTypes as MiddlewareTypes,
+        Position as Position,
+        PostgresCheckpointStorage as PostgresCheckpointStorage,
+        PruneReport as PruneReport,
+        Retention as Retention,
+        RunInfo as RunInfo,
+        RunLog as RunLog,
+        SKIP_PARSING as SKIP_PARSING,
+        SQLiteCheckpointStorage as SQLiteCheckpointStorage,
+        Stored as Stored,
+        actors.agents._middleware._builder as actors.agents._middleware._builder,
+        actors.agents._middleware._contexts as actors.agents._middleware._contexts,
+        actors.agents._middleware._kinds as actors.agents._middleware._kinds,
+        actors.agents._middleware._layer as actors.agents._middleware._layer,
+        actors.agents._tools._collection as actors.agents._tools._collection,
+        actors.agents._tools._function_tool as actors.agents._tools._function_tool,
+        actors.agents._tools._results as actors.agents._tools._results,
+        agent_middleware as agent_middleware,
+        chat_middleware as chat_middleware,
+        function_middleware as function_middleware,
+        keep_every as keep_every,
+        keep_last as keep_last,
+        normalize_tools as normalize_tools,
+        open_storage as open_storage,
+        tool as tool,
+    )
+    from actors.workflows import (
+        DEFAULT_MAX_ITERATIONS as DEFAULT_MAX_ITERATIONS,
+        INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
+        AgentExecutor as AgentExecutor,
+        AgentExecutorState as AgentExecutorState,
+        Case as Case,
+        Default as Default,
+        Edge as Edge,
+        EdgeDuplicationError as EdgeDuplicationError,
+        EdgeGroup as EdgeGroup,
+        Executor as Executor,
+        FanInEdgeGroup as FanInEdgeGroup,
+        FanOutEdgeGroup as FanOutEdgeGroup,
+        FunctionalWorkflow as FunctionalWorkflow,
+        FunctionExecutor as FunctionExecutor,
+        Graph as Graph,
+        GraphConnectivityError as GraphConnectivityError,
+        GraphMismatchError as GraphMismatchError,
+        Happened as Happened,
+        InputTypeError as InputTypeError,
+        MapEdgeGroup as MapEdgeGroup,
+        OpenRun as OpenRun,
+        Repeat as Repeat,
+        Replay as Replay,
+        RequestInfoMixin as RequestInfoMixin,
+        RunContext as RunContext,
+        RunStream as RunStream,
+        Settings as Settings,
+        SingleEdgeGroup as SingleEdgeGroup,
+        StepWrapper as StepWrapper,
+        SubWorkflowRequestMessage as SubWorkflowRequestMessage,
+        SubWorkflowResponseMessage as SubWorkflowResponseMessage,
+        SwitchCaseEdgeGroup as SwitchCaseEdgeGroup,
+        SwitchCaseEdgeGroupCase as SwitchCaseEdgeGroupCase,
+        SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault,
+        SyncWorkflowContext as SyncWorkflowContext,
+        TypeCompatibilityError as TypeCompatibilityError,
+        Undelivered as Undelivered,
+        UnknownOutcomeError as UnknownOutcomeError,
+        ValidationTypeEnum as ValidationTypeEnum,
+        Workflow as Workflow,
+        WorkflowBuilder as WorkflowBuilder,
+        WorkflowContext as WorkflowContext,
+        WorkflowExecutor as WorkflowExecutor,
+        WorkflowGraphWarning as WorkflowGraphWarning,
+        WorkflowInvocationKwargs as WorkflowInvocationKwargs,
+        WorkflowRunContext as WorkflowRunContext,
+        WorkflowRunResult as WorkflowRunResult,
+        WorkflowValidationError as WorkflowValidationError,
+        WorkflowViz as WorkflowViz,
+        executor as executor,
+        gather as gather,
+        get_run_context as get_run_context,
+        handler as handler,
+        quorum as quorum,
+        resolve_agent_id as resolve_agent_id,
+        response_handler as response_handler,
+        step as step,
+        validate_workflow_graph as validate_workflow_graph,
+        workflow as workflow,
+    )
+    from protocols import (
+        ActorsError as ActorsError,
+        AdditionItemMismatch as AdditionItemMismatch,
+        AgentContentFilterException as AgentContentFilterException,
+        AgentException as AgentException,
+        AgentExecutorRequest as AgentExecutorRequest,
+        AgentExecutorResponse as AgentExecutorResponse,
+        AgentFrameworkException as AgentFrameworkException,
+        AgentInvalidAuthException as AgentInvalidAuthException,
+        AgentInvalidRequestException as AgentInvalidRequestException,
+        AgentInvalidResponseException as AgentInvalidResponseException,
+        AgentResponse as AgentResponse,
+        AgentResponseUpdate as AgentResponseUpdate,
+        AgentRunInputs as AgentRunInputs,
+        Annotation as Annotation,
+        AnsweredRequestError as AnsweredRequestError,
+        ChatClientContentFilterException as ChatClientContentFilterException,
+        ChatClientException as ChatClientException,
+        ChatClientInvalidAuthException as ChatClientInvalidAuthException,
+        ChatClientInvalidRequestException as ChatClientInvalidRequestException,
+        ChatClientInvalidResponseException as ChatClientInvalidResponseException,
+        ChatOptions as ChatOptions,
+        ChatResponse as ChatResponse,
+        ChatResponseUpdate as ChatResponseUpdate,
+        CheckpointError as CheckpointError,
+        CheckpointIdError as CheckpointIdError,
+        CheckpointNotFoundError as CheckpointNotFoundError,
+        CheckpointStorage as CheckpointStorage,
+        CheckpointVersionError as CheckpointVersionError,
+        Codec as Codec,
+        CodecError as CodecError,
+        Content as Content,
+        ContentError as ContentError,
+        CorruptCheckpointError as CorruptCheckpointError,
+        EdgeConditionError as EdgeConditionError,
+        EdgeSelectionError as EdgeSelectionError,
+        FrozenDict as FrozenDict,
+        FrozenList as FrozenList,
+        IntegrationContentFilterException as IntegrationContentFilterException,
+        IntegrationException as IntegrationException,
+        IntegrationInitializationError as IntegrationInitializationError,
+        IntegrationInvalidAuthException as IntegrationInvalidAuthException,
+        IntegrationInvalidRequestException as IntegrationInvalidRequestException,
+        IntegrationInvalidResponseException as IntegrationInvalidResponseException,
+        LocalModelError as LocalModelError,
+        Log as Log,
+        Message as Message,
+        MessageType as MessageType,
+        MiddlewareException as MiddlewareException,
+        MiddlewareFailure as MiddlewareFailure,
+        MiddlewareTermination as MiddlewareTermination,
+        ModelAuthError as ModelAuthError,
+        ModelConnectionError as ModelConnectionError,
+        ModelContentFilterError as ModelContentFilterError,
+        ModelError as ModelError,
+        ModelFileError as ModelFileError,
+        ModelHashError as ModelHashError,
+        ModelRateLimitError as ModelRateLimitError,
+        ModelRequestError as ModelRequestError,
+        ModelResponseError as ModelResponseError,
+        ModelServerError as ModelServerError,
+        ModelTimeoutError as ModelTimeoutError,
+        RequestDetails as RequestDetails,
+        RequestError as RequestError,
+        ResponseTypeError as ResponseTypeError,
+        SettingNotFoundError as SettingNotFoundError,
+        StaleWriterError as StaleWriterError,
+        StorageError as StorageError,
+        StorageUrlError as StorageUrlError,
+        SupportsAgentRun as SupportsAgentRun,
+        SupportsChatGetResponse as SupportsChatGetResponse,
+        SupportsCodeInterpreterTool as SupportsCodeInterpreterTool,
+        SupportsFileSearchTool as SupportsFileSearchTool,
+        SupportsImageGenerationTool as SupportsImageGenerationTool,
+        SupportsMCPTool as SupportsMCPTool,
+        SupportsResponseStream as SupportsResponseStream,
+        SupportsShellTool as SupportsShellTool,
+        SupportsWebSearchTool as SupportsWebSearchTool,
+        TextSpanRegion as TextSpanRegion,
+        ToolException as ToolException,
+        ToolExecutionException as ToolExecutionException,
+        ToolMode as ToolMode,
+        TurnToken as TurnToken,
+        TypeRegistry as TypeRegistry,
+        UnknownRequestError as UnknownRequestError,
+        UnknownTagError as UnknownTagError,
+        UnregisteredTypeError as UnregisteredTypeError,
+        UnsavableTypeError as UnsavableTypeError,
+        UsageDetails as UsageDetails,
+        UserInputRequiredException as UserInputRequiredException,
+        WorkflowCheckpoint as WorkflowCheckpoint,
+        WorkflowCheckpointException as WorkflowCheckpointException,
+        WorkflowConvergenceException as WorkflowConvergenceException,
+        WorkflowErrorDetails as WorkflowErrorDetails,
+        WorkflowEvent as WorkflowEvent,
+        WorkflowEventSource as WorkflowEventSource,
+        WorkflowException as WorkflowException,
+        WorkflowMessage as WorkflowMessage,
+        WorkflowRunnerException as WorkflowRunnerException,
+        WorkflowRunState as WorkflowRunState,
+        add_usage_details as add_usage_details,
+        decode as decode,
+        default_codec as default_codec,
+        default_registry as default_registry,
+        detect_media_type_from_base64 as detect_media_type_from_base64,
+        encode as encode,
+        map_chat_to_agent_update as map_chat_to_agent_update,
+        merge_chat_options as merge_chat_options,
+        normalize_messages as normalize_messages,
+        prepend_instructions_to_messages as prepend_instructions_to_messages,
+        register_type as register_type,
+        validate_tool_mode as validate_tool_mode,
+    )
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "actors._core": """
+            Actor ActorContext ActorFacts ActorFailed ActorRef ActorRestarted
+            ActorRestartingError ActorStarted ActorStopped ActorStoppedError
+            AskTimeoutError Backoff Counters Crashed DeadLetter DeadlockError ExitReason
+            Finished Killed LeftOpenError MailboxFullError MailboxPolicy Missed
+            NameTakenError NotFound OutboxLimitError RemoteError ResponseStream Restart
+            RestartLimitError ShutDown StashLimitError StrayCancelledError Supervision System
+            SystemFacts Terminated TimerLimitError TurnOverError TurnTimeoutError
+            UnhandledMessageError ZombieActor
+            current_system open_system report_stalls StalledTurn
+        """,
+        "actors.agents": """
+            FunctionalWorkflowAgent
+            FileHistoryProvider
+            FileSessionStore SQLiteSessionStore SessionStore
+            CharacterEstimatorTokenizer TokenizerProtocol included_token_count
+            SummarizationStrategy
+            CompactionStrategy SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy TruncationStrategy
+            MessageGroup group_messages included_messages
+            CompactionProvider apply_compaction
+            Slot
+            FetchProgress
+            model_path
+            fetch_model
+            ServiceSessionId
+            Agent AgentSession BaseAgent BaseChatClient ChatMiddlewareLayer
+            ChatTelemetryLayer ContextProvider EchoChatClient
+            FunctionInvocationConfiguration FunctionInvocationLayer HistoryProvider
+            InMemoryHistoryProvider LocalModel OpenAIChatClient OpenAIChatCompletionClient OptionsCoT
+            RawAgent RetryPolicy SessionContext
+            normalize_function_invocation_configuration open_local_model
+            register_state_type
+        """,
+        "actors.checkpoint": """
+            AgentBuilder AgentContext AgentMiddleware AgentMiddlewareLayer AgentMiddlewareTypes
+            ChatContext ChatMiddleware ChatMiddlewareTypes CheckpointFacts CheckpointInfo Commit
+            FileCheckpointStorage FunctionInvocationContext FunctionMiddleware
+            FunctionMiddlewareTypes FunctionTool InMemoryCheckpointStorage LogStorage
+            MiddlewareBundle MiddlewareType MiddlewareTypes Position PostgresCheckpointStorage
+            PruneReport Retention RunInfo RunLog SKIP_PARSING SQLiteCheckpointStorage Stored
+            actors.agents._middleware._builder actors.agents._middleware._contexts
+            actors.agents._middleware._kinds actors.agents._middleware._layer
+            actors.agents._tools._collection actors.agents._tools._function_tool
+            actors.agents._tools._results agent_middleware chat_middleware function_middleware
+            keep_every keep_last normalize_tools open_storage tool
+        """,
+        "actors.workflows": """
+            MapEdgeGroup
+            quorum
+            FunctionalWorkflow Replay RunContext StepWrapper WorkflowRunContext gather get_run_context step workflow
+            SyncWorkflowContext
+            resolve_agent_id
+            AgentExecutorState
+            AgentExecutor Case DEFAULT_MAX_ITERATIONS Default Edge EdgeDuplicationError
+            EdgeGroup Executor FanInEdgeGroup FanOutEdgeGroup FunctionExecutor Graph
+            GraphConnectivityError GraphMismatchError Happened Repeat UnknownOutcomeError INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
+            RunStream Settings SingleEdgeGroup SwitchCaseEdgeGroup
+            SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault TypeCompatibilityError
+            Undelivered ValidationTypeEnum Workflow WorkflowBuilder WorkflowContext
+            WorkflowGraphWarning WorkflowRunResult WorkflowValidationError WorkflowViz
+            executor handler response_handler validate_workflow_graph
+            WorkflowInvocationKwargs
+            WorkflowExecutor SubWorkflowRequestMessage SubWorkflowResponseMessage
+            OpenRun
+        """,
+        "protocols": """
+            ActorsError AdditionItemMismatch AgentContentFilterException AgentException
+            AgentExecutorRequest AgentExecutorResponse AgentFrameworkException
+            AgentInvalidAuthException AgentInvalidRequestException AgentInvalidResponseException
+            AgentResponse AgentResponseUpdate AgentRunInputs Annotation AnsweredRequestError
+            ChatClientContentFilterException ChatClientException ChatClientInvalidAuthException
+            ChatClientInvalidRequestException ChatClientInvalidResponseException ChatOptions
+            ChatResponse ChatResponseUpdate CheckpointError CheckpointIdError
+            CheckpointNotFoundError CheckpointStorage CheckpointVersionError Codec CodecError
+            Content ContentError CorruptCheckpointError EdgeConditionError EdgeSelectionError
+            FrozenDict FrozenList IntegrationContentFilterException IntegrationException
+            IntegrationInitializationError IntegrationInvalidAuthException
+            IntegrationInvalidRequestException IntegrationInvalidResponseException
+            LocalModelError Log Message MessageType MiddlewareException MiddlewareFailure
+            MiddlewareTermination ModelAuthError ModelConnectionError ModelContentFilterError
+            ModelError ModelFileError ModelHashError ModelRateLimitError ModelRequestError
+            ModelResponseError ModelServerError ModelTimeoutError RequestDetails RequestError
+            ResponseTypeError SettingNotFoundError StaleWriterError StorageError StorageUrlError
+            SupportsAgentRun SupportsChatGetResponse SupportsCodeInterpreterTool
+            SupportsFileSearchTool SupportsImageGenerationTool SupportsMCPTool
+            SupportsResponseStream SupportsShellTool SupportsWebSearchTool TextSpanRegion
+            ToolException ToolExecutionException ToolMode TurnToken TypeRegistry
+            UnknownRequestError UnknownTagError UnregisteredTypeError UnsavableTypeError
+            UsageDetails UserInputRequiredException WorkflowCheckpoint
+            WorkflowCheckpointException WorkflowConvergenceException WorkflowErrorDetails
+            WorkflowEvent WorkflowEventSource WorkflowException WorkflowMessage WorkflowRunState
+            WorkflowRunnerException add_usage_details decode default_codec default_registry
+            detect_media_type_from_base64 encode map_chat_to_agent_update merge_chat_options
+            normalize_messages prepend_instructions_to_messages register_type validate_tool_mode
+        """,
+    },
+)
