@@ -29,6 +29,7 @@ from actors.workflows._agent_input import (
     unheld,
 )
 from actors.workflows._context_api import WorkflowContext
+from actors.workflows._durable._session import StoredSession
 from actors.workflows._executor import Executor
 from actors.workflows._handlers import handler, response_handler
 from protocols._agents import AgentExecutorRequest, AgentExecutorResponse
@@ -38,6 +39,7 @@ from protocols._interfaces import SupportsResponseStream
 from protocols._log import Log
 from protocols._message import Message, normalize_messages
 from protocols._responses import AgentResponse, AgentResponseUpdate
+from protocols._tags import default_registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,6 +107,25 @@ class AgentExecutor(Executor):
         self._session = session
         self._mode = checked_mode(self.id, context_mode, context_filter)
         self._filter = context_filter
+
+    def store_state(self, state: AgentExecutorState) -> AgentExecutorState:
+        """Return the state with the session as data."""
+        session = state.session
+        if session is None:
+            return state
+        stored = StoredSession(session.session_id, session.service_session_id, session.state)
+        return attrs.evolve(state, session=stored)
+
+    def load_state(self, stored: AgentExecutorState) -> AgentExecutorState:
+        """Return the state with a session of the agent's; a session that was given follows it."""
+        if stored.session is None:
+            return stored
+        session: Any = self.agent.create_session(session_id=stored.session.session_id)
+        session.service_session_id = stored.session.service_session_id
+        session.state.update(stored.session.state)
+        if self._session is not None:
+            self._session.adopt(session)
+        return attrs.evolve(stored, session=session)
 
     @property
     def description(self) -> str | None:
@@ -252,3 +273,6 @@ def _run_kwargs(ctx: AgentContext) -> dict[str, Mapping[str, Any]]:
     functions, client = cast("Any", ctx).get_run_kwargs()
     given = {"function_invocation_kwargs": functions, "client_kwargs": client}
     return {name: value for name, value in given.items() if value is not None}
+
+
+default_registry.register(AgentExecutorState, "agent_executor_state")

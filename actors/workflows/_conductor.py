@@ -127,6 +127,8 @@ class Conductor:
         self.attempts = Attempts(settings.supervision, run.chance.random)
         self.outputs: dict[str | None, list[Any]] = {}
         self.cells: dict[str, ExecutorCell] = {}
+        # Deliveries whose turns were broken off, and didn't end well since.
+        self.interrupted: set[int] = set()
         # Commits that the gate still holds back.
         self.unsettled = 0
         # What turns did outside, by delivery; kept where turns may be run again.
@@ -277,10 +279,8 @@ class Conductor:
                 return
             cell.state = ctx.state
             del self.outbox.open[seq]
-            if ctx.attempt > 1:
-                self.attempts.failed.pop(seq, None)
-            if self.journals:
-                self.journals.pop(seq, None)
+            if self.journals is not None:
+                self._forget(seq)
             if rare is not None:
                 cell.snapshot = rare.snapshot
                 self._ask(rare.requests, news)
@@ -302,6 +302,13 @@ class Conductor:
             self.pass_on(ctx, news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
             self.fail(exc)
+
+    def _forget(self, seq: int) -> None:
+        """A turn counts: what was kept of it, in case that it is run again, does no more."""
+        assert self.journals is not None, "nothing is kept"
+        self.journals.pop(seq, None)
+        self.attempts.failed.pop(seq, None)
+        self.interrupted.discard(seq)
 
     def pass_on(self, ctx: TurnContext | None, news: News) -> None:
         """Have *news* settled when it is safe; they are of the turn *ctx*, if of any."""
@@ -362,6 +369,7 @@ class Conductor:
         if self.journals and (journal := self.journals.get(ctx.delivery.seq)) is not None:
             journal.begin_attempt(after_exception=isinstance(error, Exception))
         if not isinstance(error, Exception):
+            self.interrupted.add(ctx.delivery.seq)
             return True
         # A run inside of the handler may fail with such an error, too: that is the handler's.
         if ctx.has_returned and isinstance(error, EdgeConditionError):

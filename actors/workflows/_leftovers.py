@@ -74,6 +74,9 @@ class Leftovers:
         """Go on with what was found before."""
         self._found.extend(found)
 
+    def __len__(self) -> int:
+        return len(self._found)
+
     def all(self) -> tuple[Undelivered, ...]:
         """Return all of it, in the order it was found."""
         return (*self._inside, *self._found)

@@ -11,6 +11,8 @@ import contextvars
 import uuid
 from typing import TYPE_CHECKING
 
+import trio
+
 from actors._core._dispatch import Dispatcher
 from actors._core._inline import run_inline
 from actors._core._turn import bare, split
@@ -22,8 +24,6 @@ from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunSt
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Mapping
-
-    import trio
 
     from actors.workflows._carry import Carry
     from actors.workflows._cell import ExecutorCell
@@ -134,9 +134,19 @@ class Run:
             escaped = exc
         try:
             await gate.close(self, escaped)
+        except trio.Cancelled as exc:
+            # The end of a run that went well is waited for; that was cancelled, too.
+            escaped = exc
+            await gate.close(self, escaped)  # noqa: ASYNC102  (it shields itself)
+        try:
             return self._finish(escaped)
         finally:
             del escaped  # its traceback refers to this frame: a cycle
+
+    @property
+    def conductors(self) -> tuple[Conductor, ...]:
+        """Those of its own graph, and of the workflows inside."""
+        return (self.conductor,)
 
     def go_on_from(self, carry: Carry) -> None:
         """Take over a state that had to be loaded first."""

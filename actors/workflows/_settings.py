@@ -32,6 +32,8 @@ class Settings:
         durability: what a checkpoint waits for; None leaves it to the storage.
         on_checkpoint_error: whether a failed save fails the run, or is a warning event.
         max_in_flight: messages that may wait at once in a run.
+        max_attempts: how often a message may be in progress when the process dies, before it
+            is given up.
 
     Raises:
         ValueError: a value is none of those that its option knows.
@@ -50,6 +52,7 @@ class Settings:
     on_checkpoint_error: OnCheckpointError = attrs.field(
         default="raise", validator=in_(("raise", "warn"))
     )
+    max_attempts: int = attrs.field(default=3, validator=attrs.validators.ge(1))
     max_in_flight: int = attrs.field(
         default=DEFAULT_MAX_IN_FLIGHT, validator=attrs.validators.ge(1)
     )

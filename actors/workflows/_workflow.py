@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from actors._core._explore import chance
 from actors.workflows._carry import Carry
+from actors.workflows._durable._opening import Resumption
+from actors.workflows._durable._start import gate_of
 from actors.workflows._kwargs import Kwargs, RunKwargs
 from actors.workflows._open_run import OpenRun, StandingRun
 from actors.workflows._requests import answers
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from actors.workflows._reports import EventSink
     from actors.workflows._result import WorkflowRunResult
     from actors.workflows._settings import Settings
+    from protocols._checkpoints import CheckpointStorage
 
 RunT = TypeVar("RunT", bound=Run)
 
@@ -94,7 +97,8 @@ class Workflow:
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
         checkpoint_id: str | None = None,
-        checkpoint_storage: Any = None,
+        checkpoint_storage: CheckpointStorage | None = None,
+        allow_changes: bool = False,
     ) -> Awaitable[WorkflowRunResult]: ...
 
     @overload
@@ -108,7 +112,8 @@ class Workflow:
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
         checkpoint_id: str | None = None,
-        checkpoint_storage: Any = None,
+        checkpoint_storage: CheckpointStorage | None = None,
+        allow_changes: bool = False,
     ) -> RunStream: ...
 
     def run(
@@ -121,7 +126,8 @@ class Workflow:
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
         checkpoint_id: str | None = None,
-        checkpoint_storage: Any = None,
+        checkpoint_storage: CheckpointStorage | None = None,
+        allow_changes: bool = False,
     ) -> Awaitable[WorkflowRunResult] | RunStream:
         """Run the workflow. Nothing happens before the result is awaited or iterated.
 
@@ -134,33 +140,40 @@ class Workflow:
                 agent name, or `WorkflowInvocationKwargs`. A run that goes on keeps those it
                 had, unless others are given.
             client_kwargs: for the chat clients of agents, likewise.
-            checkpoint_id: not there yet.
-            checkpoint_storage: not there yet.
+            checkpoint_id: go on from this checkpoint, with *responses* if they are given.
+                Messages that were on their way are handled, and nothing that is done already.
+            checkpoint_storage: where the checkpoints of this run go, and *checkpoint_id* is; in
+                place of the builder's.
+            allow_changes: go on although the workflow isn't the one that the checkpoint is of.
 
         Returns:
             An awaitable of the result; with ``stream`` a `ResponseStream` of events.
 
         Raises:
-            ValueError: neither a message nor responses, or both, or an answer that doesn't fit.
+            ValueError: neither a message nor responses nor a checkpoint, or a message and one
+                of the others, or a checkpoint without a storage, or an answer that doesn't fit.
             RuntimeError: there are responses, but no run waits for any.
             WorkflowException: another run is going on with the same executor objects; or the
                 run that is to be gone on with is already, or can't be told from others.
         """
-        if checkpoint_id is not None or checkpoint_storage is not None:
-            raise WorkflowException(
-                "checkpoints of workflows are not there yet; leave out checkpoint_id and "
-                "checkpoint_storage"
-            )
         if isinstance(message, WorkflowMessage):
             message = message.data
         self._exclusive.check()
-        if message is None and responses is None:
+        storage = checkpoint_storage or self.settings.checkpoint_storage
+        kwargs = function_invocation_kwargs, client_kwargs
+        key: int | None = None
+        start: Carry | Resumption
+        if checkpoint_id is not None:
+            self._check_resumption(message, storage)
+            fresh = RunKwargs.given(self.graph, *kwargs)
+            start = Resumption(checkpoint_id, responses, fresh, allow_changes)
+        elif message is None and responses is None:
             raise ValueError(
                 f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
             )
-        kwargs = function_invocation_kwargs, client_kwargs
-        begun = self._begin(message, responses, kwargs)
-        make_run = partial(self._make_run, Run, *begun, include_status_events)
+        else:
+            key, start = self._begin(message, responses, kwargs)
+        make_run = partial(self._make_run, Run, key, start, storage, include_status_events)
         if stream:
             return RunStream(RunSource(make_run))
         return self._run(make_run)
@@ -173,6 +186,7 @@ class Workflow:
         include_status_events: bool = False,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        checkpoint_storage: CheckpointStorage | None = None,
     ) -> OpenRun:
         """Make a run that takes messages and answers while it goes on: ``async with`` it.
 
@@ -182,6 +196,7 @@ class Workflow:
             include_status_events: as in `run`.
             function_invocation_kwargs: as in `run`.
             client_kwargs: as in `run`.
+            checkpoint_storage: as in `run`.
 
         Raises:
             ValueError: both a message and responses are given, or an answer that doesn't fit.
@@ -193,15 +208,17 @@ class Workflow:
             message = message.data
         self._exclusive.check()
         kwargs = function_invocation_kwargs, client_kwargs
+        storage = checkpoint_storage or self.settings.checkpoint_storage
         begun = self._begin(message, responses, kwargs)
-        make_run = partial(self._make_run, StandingRun, *begun, include_status_events)
+        make_run = partial(self._make_run, StandingRun, *begun, storage, include_status_events)
         return OpenRun(self.name, make_run)
 
     def _make_run(
         self,
         kind: type[RunT],
         key: int | None,
-        carry: Carry,
+        start: Carry | Resumption,
+        storage: CheckpointStorage | None,
         include_status_events: bool,
         feed: EventSink | None,
     ) -> RunT:
@@ -211,15 +228,28 @@ class Workflow:
         run = kind(
             self.graph,
             self.settings,
-            carry,
+            start if isinstance(start, Carry) else Carry(kwargs=start.kwargs),
             feed=feed,
             chance=chance(self._random),
             on_end=partial(self._ended, key, self._waiting.moment()),
             include_status_events=include_status_events,
+            gate=gate_of(self, storage, start),
         )
         self._running[run] = None
         self._exclusive.count(1)
         return run
+
+    def _check_resumption(self, message: Any, storage: CheckpointStorage | None) -> None:
+        if message is not None:
+            raise ValueError(
+                f"workflow {self.name!r}: give run() either a message, which begins anew, or a "
+                "checkpoint_id, which goes on from there"
+            )
+        if storage is None:
+            raise ValueError(
+                f"workflow {self.name!r}: a checkpoint_id says nothing without a storage; give "
+                "run() or WorkflowBuilder a checkpoint_storage"
+            )
 
     async def _run(self, make_run: Callable[[None], Run]) -> WorkflowRunResult:
         return await make_run(None).execute()
@@ -333,8 +363,6 @@ def _refuse_what_is_not_there(settings: Settings) -> None:
     """Say so at build: a setting that silently did nothing would be found out in production."""
     asked = {
         "strict_types=True": settings.strict_types,
-        "checkpoint_storage": settings.checkpoint_storage is not None,
-        "durability": settings.durability is not None,
         "a strategy that restarts siblings": settings.supervision is not None
         and settings.supervision.strategy != "one_for_one",
         "turn_timeout and idle_timeout": settings.supervision is not None

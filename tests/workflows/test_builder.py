@@ -252,8 +252,6 @@ def test_options_become_settings() -> None:
     "option",
     [
         {"strict_types": True},
-        {"checkpoint_storage": "the store"},
-        {"durability": "async"},
     ],
     ids=lambda option: next(iter(option)),
 )

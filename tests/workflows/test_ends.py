@@ -20,7 +20,6 @@ from actors import (
     Supervision,
     WorkflowBuilder,
     WorkflowContext,
-    WorkflowException,
     WorkflowRunState,
     WorkflowValidationError,
     executor,
@@ -685,11 +684,6 @@ async def test_the_final_response_of_a_failed_stream_raises_the_same_error() -> 
         with pytest.raises(ValueError, match="no") as caught:
             await stream.get_final_response()
         assert caught.value is error
-
-
-def test_what_is_not_there_yet_is_refused_and_not_ignored() -> None:
-    with pytest.raises(WorkflowException, match="not there yet"):
-        chain(Node("a")).run(checkpoint_id="x")
 
 
 async def test_a_story_can_be_told_from_a_result() -> None:

@@ -38,7 +38,7 @@ class Ending:
     def of(cls, run: Run, escaped: BaseException | None) -> Ending:
         """Tell how *run* ends, given what escaped from its turns."""
         passing, real = (None, None) if escaped is None else split(escaped)
-        interrupted = tuple(run.conductor.interrupted)
+        interrupted = tuple(sorted(run.conductor.interrupted))
         if isinstance(run.error or real, Exception):
             return cls(WorkflowRunState.FAILED, "final", interrupted)
         if run.error is not None or real is not None or passing is not None or run.was_cancelled:

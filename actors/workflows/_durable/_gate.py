@@ -133,10 +133,12 @@ class DurableGate:
         if ctx is None:
             kind = self._begin(conductor, ledger, news)
         else:
-            kind = "round" if news.applied else "turn"
+            is_round = bool(news.applied) and conductor.settings.schedule == "superstep"
+            kind = "round" if is_round else "turn"
             ledger.turn(conductor, ctx, news)
             self._let_go(ctx.delivery.seq, news)
-        facts = None if kind in {"turn", "journal"} else self._facts(conductor, "")
+        is_checkpoint = bool(news.applied) if ctx is not None else kind != "journal"
+        facts = self._facts(conductor, "") if is_checkpoint else None
         self._write(kind, facts, partial(conductor.settled, news))
 
     def _begin(self, conductor: Conductor, ledger: GraphLedger, news: News) -> CommitKind:
