@@ -41,8 +41,13 @@ async def start_and_cancel(meter: Meter, tasks: int) -> None:
             nursery.cancel_scope.cancel()
 
 
-async def memory_channel(meter: Meter, messages: int) -> None:
+async def memory_channel(meter: Meter, messages: int, senders: int = 1) -> None:
     """One message through a memory channel with room for a hundred."""
+
+    async def send(sending: trio.MemorySendChannel[int]) -> None:
+        async with sending:
+            for number in range(messages // senders):
+                await sending.send(number)
 
     async def receive_all(receiving: trio.MemoryReceiveChannel[int]) -> None:
         async for _ in receiving:
@@ -53,8 +58,9 @@ async def memory_channel(meter: Meter, messages: int) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(receive_all, receiving)
             async with sending:
-                for number in range(messages):
-                    await sending.send(number)
+                for _ in range(senders - 1):
+                    nursery.start_soon(send, sending.clone())
+                await send(sending)
 
 
 async def two_switches(meter: Meter, times: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import trio
+
 from actors import Actor, ActorContext, ActorRef, handler, open_system
 from bench._limits import two_switches
 from bench._meter import Meter
@@ -40,6 +42,21 @@ async def from_task(meter: Meter, times: int) -> None:
         await _ask(meter, system.spawn(Echo), times, timeout=None)
 
 
+async def from_tasks(meter: Meter, times: int, clients: int) -> None:
+    """From many tasks at once, all of them to the same actor."""
+    async with open_system() as system:
+        ref = system.spawn(Echo)
+
+        async def ask(often: int) -> None:
+            for number in range(often):
+                await ref.ask(number, timeout=60)
+
+        for _ in meter.laps(5, units=times):
+            async with trio.open_nursery() as nursery:
+                for _ in range(clients):
+                    nursery.start_soon(ask, times // clients)
+
+
 async def _ask(meter: Meter, ref: ActorRef[int], times: int, timeout: float | None) -> None:
     for _ in meter.laps(5, units=times):
         for number in range(times):
@@ -61,4 +78,10 @@ ROWS = (
         ),
     ),
     Row("ask.from_task", "ask", ours("ask without one, from a task", from_task, N), (SWITCHES,)),
+    Row(
+        "ask.from_100_tasks",
+        "ask",
+        ours("ask with a timeout, from 100 tasks at once", from_tasks, N, 100),
+        (SWITCHES,),
+    ),
 )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import trio
 
-from actors import Actor, ActorContext, MailboxPolicy, handler, open_system
+from actors import (
+    Actor,
+    ActorContext,
+    ActorRef,
+    MailboxFullError,
+    MailboxPolicy,
+    handler,
+    open_system,
+)
 from bench._limits import memory_channel
 from bench._meter import Meter
 from bench._registry import Beside, Row, ours, theirs
@@ -52,8 +60,55 @@ async def tell(meter: Meter, messages: int) -> None:
             await done.wait()
 
 
+class Sink(Actor):
+    """Takes numbers."""
+
+    @handler
+    async def take(self, message: int, ctx: ActorContext) -> None:
+        pass
+
+
+async def with_policy(meter: Meter, messages: int, senders: int, overflow: str) -> None:
+    """From so many tasks, in bursts of twice what there is room for, whatever becomes of them.
+
+    A message that is dropped or refused has been sent, too, and is what such a policy costs.
+    """
+    policy = MailboxPolicy(100, overflow)
+    async with open_system() as system:
+        for _ in meter.laps(5, units=messages):
+            ref = system.spawn(Sink, mailbox=policy)
+            async with trio.open_nursery() as nursery:
+                for _ in range(senders - 1):
+                    nursery.start_soon(_send, ref, messages // senders)
+                await _send(ref, messages // senders)
+            ref.drain()
+            await ref.wait_stopped()
+
+
+async def _send(ref: ActorRef[int], messages: int) -> None:
+    for number in range(messages):
+        try:
+            await ref.tell(number)
+        except MailboxFullError:
+            await trio.lowlevel.checkpoint()
+        if number % 200 == 199:
+            await trio.lowlevel.checkpoint()
+
+
 N = 50_000
 CHANNEL = ours("trio memory channel(100)", memory_channel, N)
+HUNDRED_SEND = ours("trio memory channel(100), 100 senders", memory_channel, N, 100)
+
+
+def _policy_row(overflow: str, senders: int, *, at_most: float | None = None) -> Row:
+    label = f"{overflow}, {senders} sender{'s' if senders > 1 else ''}"
+    return Row(
+        f"mailbox.{overflow}_{senders}",
+        "message",
+        ours(label, with_policy, N, senders, overflow),
+        (Beside(CHANNEL if senders == 1 else HUNDRED_SEND, at_most=at_most),),
+    )
+
 
 ROWS = (
     Row(
@@ -71,5 +126,12 @@ ROWS = (
         "message",
         ours("await tell, mailbox of 100", tell, N),
         (Beside(CHANNEL, at_most=0.3),),
+    ),
+    _policy_row("block", 1, at_most=0.3),
+    _policy_row("block", 100, at_most=0.3),
+    *(
+        _policy_row(overflow, senders)
+        for overflow in ("reject", "drop_oldest", "drop_newest")
+        for senders in (1, 100)
     ),
 )
