@@ -76,12 +76,21 @@ if TYPE_CHECKING:
         report_stalls as report_stalls,
     )
     from actors.agents import (
+        SKIP_PARSING as SKIP_PARSING,
         Agent as Agent,
+        AgentBuilder as AgentBuilder,
+        AgentContext as AgentContext,
+        AgentMiddleware as AgentMiddleware,
+        AgentMiddlewareLayer as AgentMiddlewareLayer,
+        AgentMiddlewareTypes as AgentMiddlewareTypes,
         AgentSession as AgentSession,
         BaseAgent as BaseAgent,
         BaseChatClient as BaseChatClient,
         CharacterEstimatorTokenizer as CharacterEstimatorTokenizer,
+        ChatContext as ChatContext,
+        ChatMiddleware as ChatMiddleware,
         ChatMiddlewareLayer as ChatMiddlewareLayer,
+        ChatMiddlewareTypes as ChatMiddlewareTypes,
         ChatTelemetryLayer as ChatTelemetryLayer,
         CompactionProvider as CompactionProvider,
         CompactionStrategy as CompactionStrategy,
@@ -92,11 +101,18 @@ if TYPE_CHECKING:
         FileSessionStore as FileSessionStore,
         FunctionalWorkflowAgent as FunctionalWorkflowAgent,
         FunctionInvocationConfiguration as FunctionInvocationConfiguration,
+        FunctionInvocationContext as FunctionInvocationContext,
         FunctionInvocationLayer as FunctionInvocationLayer,
+        FunctionMiddleware as FunctionMiddleware,
+        FunctionMiddlewareTypes as FunctionMiddlewareTypes,
+        FunctionTool as FunctionTool,
         HistoryProvider as HistoryProvider,
         InMemoryHistoryProvider as InMemoryHistoryProvider,
         LocalModel as LocalModel,
         MessageGroup as MessageGroup,
+        MiddlewareBundle as MiddlewareBundle,
+        MiddlewareType as MiddlewareType,
+        MiddlewareTypes as MiddlewareTypes,
         OpenAIChatClient as OpenAIChatClient,
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
         OptionsCoT as OptionsCoT,
@@ -114,62 +130,39 @@ if TYPE_CHECKING:
         TokenizerProtocol as TokenizerProtocol,
         ToolResultCompactionStrategy as ToolResultCompactionStrategy,
         TruncationStrategy as TruncationStrategy,
+        agent_middleware as agent_middleware,
         apply_compaction as apply_compaction,
+        chat_middleware as chat_middleware,
         fetch_model as fetch_model,
+        function_middleware as function_middleware,
         group_messages as group_messages,
         included_messages as included_messages,
         included_token_count as included_token_count,
         model_path as model_path,
         normalize_function_invocation_configuration as normalize_function_invocation_configuration,
+        normalize_tools as normalize_tools,
         open_local_model as open_local_model,
         register_state_type as register_state_type,
+        tool as tool,
     )
     from actors.checkpoint import (
-        AgentBuilder as AgentBuilder,
-        AgentContext as AgentContext,
-        AgentMiddleware as AgentMiddleware,
-        AgentMiddlewareLayer as AgentMiddlewareLayer,
-        AgentMiddlewareTypes as AgentMiddlewareTypes,
-        ChatContext as ChatContext,
-        ChatMiddleware as ChatMiddleware,
-        ChatMiddlewareTypes as ChatMiddlewareTypes,
         CheckpointFacts as CheckpointFacts,
         CheckpointInfo as CheckpointInfo,
         Commit as Commit,
         FileCheckpointStorage as FileCheckpointStorage,
-        FunctionInvocationContext as FunctionInvocationContext,
-        FunctionMiddleware as FunctionMiddleware,
-        FunctionMiddlewareTypes as FunctionMiddlewareTypes,
-        FunctionTool as FunctionTool,
         InMemoryCheckpointStorage as InMemoryCheckpointStorage,
         LogStorage as LogStorage,
-        MiddlewareBundle as MiddlewareBundle,
-        MiddlewareType as MiddlewareType,
-        MiddlewareTypes as MiddlewareTypes,
         Position as Position,
         PostgresCheckpointStorage as PostgresCheckpointStorage,
         PruneReport as PruneReport,
         Retention as Retention,
         RunInfo as RunInfo,
         RunLog as RunLog,
-        SKIP_PARSING as SKIP_PARSING,
         SQLiteCheckpointStorage as SQLiteCheckpointStorage,
         Stored as Stored,
-        actors.agents._middleware._builder as actors.agents._middleware._builder,
-        actors.agents._middleware._contexts as actors.agents._middleware._contexts,
-        actors.agents._middleware._kinds as actors.agents._middleware._kinds,
-        actors.agents._middleware._layer as actors.agents._middleware._layer,
-        actors.agents._tools._collection as actors.agents._tools._collection,
-        actors.agents._tools._function_tool as actors.agents._tools._function_tool,
-        actors.agents._tools._results as actors.agents._tools._results,
-        agent_middleware as agent_middleware,
-        chat_middleware as chat_middleware,
-        function_middleware as function_middleware,
         keep_every as keep_every,
         keep_last as keep_last,
-        normalize_tools as normalize_tools,
         open_storage as open_storage,
-        tool as tool,
     )
     from actors.workflows import (
         DEFAULT_MAX_ITERATIONS as DEFAULT_MAX_ITERATIONS,
@@ -361,6 +354,13 @@ __getattr__, __dir__, __all__ = lazy_names(
             current_system open_system report_stalls StalledTurn
         """,
         "actors.agents": """
+            SKIP_PARSING
+            normalize_tools
+            FunctionTool tool
+            AgentBuilder
+            AgentMiddlewareLayer
+            AgentMiddleware AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle MiddlewareType MiddlewareTypes agent_middleware chat_middleware function_middleware
+            AgentContext ChatContext FunctionInvocationContext
             FunctionalWorkflowAgent
             FileHistoryProvider
             FileSessionStore SQLiteSessionStore SessionStore
@@ -381,19 +381,13 @@ __getattr__, __dir__, __all__ = lazy_names(
             RawAgent RetryPolicy SessionContext
             normalize_function_invocation_configuration open_local_model
             register_state_type
+
         """,
         "actors.checkpoint": """
-            AgentBuilder AgentContext AgentMiddleware AgentMiddlewareLayer AgentMiddlewareTypes
-            ChatContext ChatMiddleware ChatMiddlewareTypes CheckpointFacts CheckpointInfo Commit
-            FileCheckpointStorage FunctionInvocationContext FunctionMiddleware
-            FunctionMiddlewareTypes FunctionTool InMemoryCheckpointStorage LogStorage
-            MiddlewareBundle MiddlewareType MiddlewareTypes Position PostgresCheckpointStorage
-            PruneReport Retention RunInfo RunLog SKIP_PARSING SQLiteCheckpointStorage Stored
-            actors.agents._middleware._builder actors.agents._middleware._contexts
-            actors.agents._middleware._kinds actors.agents._middleware._layer
-            actors.agents._tools._collection actors.agents._tools._function_tool
-            actors.agents._tools._results agent_middleware chat_middleware function_middleware
-            keep_every keep_last normalize_tools open_storage tool
+            CheckpointFacts CheckpointInfo Commit FileCheckpointStorage
+            InMemoryCheckpointStorage LogStorage Position PostgresCheckpointStorage
+            PruneReport Retention RunInfo RunLog SQLiteCheckpointStorage Stored
+            keep_every keep_last open_storage
         """,
         "actors.workflows": """
             MapEdgeGroup
