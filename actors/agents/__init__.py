@@ -75,6 +75,31 @@ if TYPE_CHECKING:
         Slot as Slot,
         open_local_model as open_local_model,
     )
+    from actors.agents._middleware._builder import (
+        AgentBuilder as AgentBuilder,
+    )
+    from actors.agents._middleware._contexts import (
+        AgentContext as AgentContext,
+        ChatContext as ChatContext,
+        FunctionInvocationContext as FunctionInvocationContext,
+    )
+    from actors.agents._middleware._kinds import (
+        AgentMiddleware as AgentMiddleware,
+        AgentMiddlewareTypes as AgentMiddlewareTypes,
+        ChatMiddleware as ChatMiddleware,
+        ChatMiddlewareTypes as ChatMiddlewareTypes,
+        FunctionMiddleware as FunctionMiddleware,
+        FunctionMiddlewareTypes as FunctionMiddlewareTypes,
+        MiddlewareBundle as MiddlewareBundle,
+        MiddlewareType as MiddlewareType,
+        MiddlewareTypes as MiddlewareTypes,
+        agent_middleware as agent_middleware,
+        chat_middleware as chat_middleware,
+        function_middleware as function_middleware,
+    )
+    from actors.agents._middleware._layer import (
+        AgentMiddlewareLayer as AgentMiddlewareLayer,
+    )
     from actors.agents._openai._client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
     )
@@ -95,6 +120,16 @@ if TYPE_CHECKING:
     )
     from actors.agents._state_codec import (
         register_state_type as register_state_type,
+    )
+    from actors.agents._tools._collection import (
+        normalize_tools as normalize_tools,
+    )
+    from actors.agents._tools._function_tool import (
+        FunctionTool as FunctionTool,
+        tool as tool,
+    )
+    from actors.agents._tools._results import (
+        SKIP_PARSING as SKIP_PARSING,
     )
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -170,6 +205,27 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents._state_codec": """
             register_state_type
+        """,
+        "actors.agents._middleware._contexts": """
+            AgentContext ChatContext FunctionInvocationContext
+        """,
+        "actors.agents._middleware._kinds": """
+            AgentMiddleware AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle MiddlewareType MiddlewareTypes agent_middleware chat_middleware function_middleware
+        """,
+        "actors.agents._middleware._layer": """
+            AgentMiddlewareLayer
+        """,
+        "actors.agents._middleware._builder": """
+            AgentBuilder
+        """,
+        "actors.agents._tools._function_tool": """
+            FunctionTool tool
+        """,
+        "actors.agents._tools._collection": """
+            normalize_tools
+        """,
+        "actors.agents._tools._results": """
+            SKIP_PARSING
         """,
     },
 )
