@@ -22,8 +22,8 @@ import trio
 from actors._core._explore import exploring
 from actors._core._rest import Rest, rest_in
 from actors._core._strands import Steps, current_strand, drop_strands, use_strands
+from actors._core._supervision import Restart, StartAgain, decide
 from actors._core._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
-from actors.workflows._attempts import Attempts
 from actors.workflows._functional._frames import Frame, Scope, Space
 from actors.workflows._functional._signature import NOTHING
 from actors.workflows._life import Life
@@ -136,7 +136,7 @@ class FunctionalRun(Life):
         self._steps: Steps | None = None
         self._watcher: Task | None = None
         self._outputs: tuple[Any, ...] = ()
-        self._attempts: dict[Supervision, Attempts] = {}
+        self._recent: dict[tuple[Supervision, str], tuple[float, ...]] = {}
 
     # ------------------------------------------------------------------ its life
 
@@ -210,10 +210,19 @@ class FunctionalRun(Life):
 
     def delay(self, supervision: Supervision, step: str, error: Exception) -> float | None:
         """Return the seconds before a failed step is tried again; None: it isn't."""
-        attempts = self._attempts.get(supervision)
-        if attempts is None:
-            attempts = self._attempts[supervision] = Attempts(supervision, self.chance.random)
-        return attempts.again(step, 0, 0, error, trio.current_time())
+        budget = (supervision, step if supervision.budget == "child" else "")
+        decision = decide(
+            supervision,
+            Restart.PERMANENT,
+            error,
+            self._recent.get(budget, ()),
+            now=trio.current_time(),
+            chance=self.chance.random(),
+        )
+        if not isinstance(decision, StartAgain):
+            return None
+        self._recent[budget] = decision.recent
+        return decision.delay
 
     # ------------------------------------------------------------------ the pause
 

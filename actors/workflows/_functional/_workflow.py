@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 import attrs
 
 from actors._core._explore import chance
+from actors.workflows._front_door import front_door
 from actors.workflows._functional._code import code_of
 from actors.workflows._functional._context import WorkflowRunContext
 from actors.workflows._functional._frames import current_frame
@@ -337,6 +338,31 @@ class FunctionalWorkflow(Generic[T]):
                 run.message, run.journal, run.requests, keeper.storage, keeper.checkpoint_id
             )
             self._waiting.add(cast("Any", paused), since)
+
+    def as_agent(
+        self,
+        name: str | None = None,
+        *,
+        description: str | None = None,
+        context_providers: Any = None,
+    ) -> Any:
+        """Make an agent of this workflow, which can be used wherever an agent can.
+
+        Args:
+            name: what the agent is called; the workflow's name if not given.
+            description: what it is for; the workflow's if not given.
+            context_providers: add to what the function gets, and are told what it returned. With
+                any, what is returned is the agent in its wrapping.
+
+        Returns:
+            A `FunctionalWorkflowAgent`.
+        """
+        agent = front_door("FunctionalWorkflowAgent")(self, name=name, description=description)
+        if not context_providers:
+            return agent
+        is_many = isinstance(context_providers, list | tuple)
+        providers = context_providers if is_many else (context_providers,)
+        return agent.as_builder().use_context_providers(*providers).build()
 
     # ------------------------------------------------------------------ for `run_step`
 
