@@ -66,8 +66,6 @@ class RawAgent(BaseAgent):
                 f"it was given a {type(client).__name__}"
             )
         self._refuse(
-            compaction_strategy=compaction_strategy,
-            tokenizer=tokenizer,
             require_per_service_call_history_persistence=(
                 require_per_service_call_history_persistence or None
             ),
@@ -76,6 +74,8 @@ class RawAgent(BaseAgent):
             raise ValueError(f"tool_errors is 'model' or 'raise', not {tool_errors!r}")
         self.client = client
         self.tool_errors = tool_errors
+        self.compaction_strategy = compaction_strategy
+        self.tokenizer = tokenizer
         self.default_options = merged_defaults(
             client, default_options, instructions=instructions, tools=tools
         )
@@ -155,16 +155,16 @@ class RawAgent(BaseAgent):
             middleware: of this run, inside of the agent's own.
             tools: the model may call these in this run; they win over ``options["tools"]``.
             options: chat options of this run, over the agent's.
-            compaction_strategy: not in this version.
-            tokenizer: not in this version.
+            compaction_strategy: makes the conversation shorter for each model call of this run;
+                wins over the agent's, which wins over the client's. What a session keeps stays
+                whole; see ``CompactionProvider`` for that.
+            tokenizer: for a strategy that counts tokens, in place of its own.
             function_invocation_kwargs: given to tools.
             client_kwargs: given to the chat client.
 
         Raises:
-            AgentInvalidRequestException: something was given that isn't there yet.
             MiddlewareException: there is middleware that can't run.
         """
-        self._refuse(compaction_strategy=compaction_strategy, tokenizer=tokenizer)
         run = AgentRun(
             agent=self,
             messages=normalize_messages(messages),
@@ -174,6 +174,8 @@ class RawAgent(BaseAgent):
             middleware=self._client_middleware(middleware),
             client_kwargs=client_kwargs,
             function_invocation_kwargs=function_invocation_kwargs,
+            compaction_strategy=compaction_strategy or self.compaction_strategy,
+            tokenizer=tokenizer or self.tokenizer,
         )
         return run.stream() if stream else run.respond()
 
@@ -255,8 +257,8 @@ class Agent(AgentMiddlewareLayer, AgentTelemetryLayer, RawAgent):
         context_providers: add to what the model gets, in this order.
         middleware: around its runs, model calls and tool calls, outermost first.
         require_per_service_call_history_persistence: not in this version.
-        compaction_strategy: not in this version.
-        tokenizer: not in this version.
+        compaction_strategy: makes conversations shorter for the model, at each of its calls.
+        tokenizer: for a strategy that counts tokens, in place of its own.
         additional_properties: metadata, never sent to a model.
         tool_errors: an exception of a tool goes to the ``"model"``, which may do better, or is
             to ``"raise"`` as the error of the run.

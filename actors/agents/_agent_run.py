@@ -11,6 +11,8 @@ import trio
 from actors._core._stream import ResponseStream
 from actors.agents._agent_options import run_options
 from actors.agents._base import as_list, provider_state, run_after_providers
+from actors.agents._compaction._strategies import CompactionStrategy
+from actors.agents._compaction._tokens import TokenizerProtocol
 from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._history import INTERRUPTED_KEY, HistoryProvider, InMemoryHistoryProvider
 from actors.agents._loop._asking import says_something
@@ -46,6 +48,8 @@ class AgentRun:
         middleware: chat and function middleware of the run.
         client_kwargs: for the client.
         function_invocation_kwargs: for tools.
+        compaction_strategy: makes the conversation shorter for each model call.
+        tokenizer: for a strategy that counts tokens.
     """
 
     agent: Any  # a RawAgent, which imports this module
@@ -56,6 +60,8 @@ class AgentRun:
     middleware: list[Any]
     client_kwargs: Mapping[str, Any] | None
     function_invocation_kwargs: Mapping[str, Any] | None
+    compaction_strategy: CompactionStrategy | None = None
+    tokenizer: TokenizerProtocol | None = None
     link: RunLink = attrs.field(init=False)
     context: SessionContext = attrs.field(init=False)
     _providers: list[ContextProvider] = attrs.field(init=False, factory=list)
@@ -108,6 +114,8 @@ class AgentRun:
                 *self.context.get_middleware(),
             ],
             "client_kwargs": client_kwargs,
+            "compaction_strategy": self.compaction_strategy,
+            "tokenizer": self.tokenizer,
         }
         token = current_link.set(self.link)
         try:

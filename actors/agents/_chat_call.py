@@ -14,9 +14,10 @@ import attrs
 
 from actors._core._stream import ResponseStream
 from actors.agents._base import as_list
+from actors.agents._compaction._strategies import CompactionStrategy
+from actors.agents._compaction._tokens import TokenizerProtocol
 from actors.agents._run_link import RunLink, current_link
 from actors.agents._tools._collection import normalize_tools
-from protocols._errors import ChatClientInvalidRequestException
 from protocols._message import AgentRunInputs, Message, normalize_messages
 from protocols._responses import ChatResponse, ChatResponseUpdate
 
@@ -48,6 +49,8 @@ class ChatCall:
         client_kwargs: what goes to ``_inner_get_response`` as it is.
         function_invocation_kwargs: what goes to tools as it is.
         middleware: chat and function middleware of this call.
+        compaction: makes the conversation shorter before the model gets it, with the tokenizer
+            that it is to count with.
         link: to the run of an agent that it is a part of.
         key: which model turn of that run it is, for whoever records effects.
     """
@@ -58,6 +61,7 @@ class ChatCall:
     client_kwargs: Mapping[str, Any]
     function_invocation_kwargs: Mapping[str, Any]
     middleware: Sequence[Any]
+    compaction: tuple[CompactionStrategy | None, TokenizerProtocol | None] = (None, None)
     link: RunLink | None = None
     key: str = "turn 0"
 
@@ -137,21 +141,14 @@ class ChatPipeline(Generic[OptionsCoT]):
             messages: the conversation, oldest first.
             stream: whether the answer is to come in updates.
             options: chat options; one that is None is not set.
-            compaction_strategy: not in this version.
-            tokenizer: not in this version.
+            compaction_strategy: makes the conversation shorter for the model; wins over the
+                client's own.
+            tokenizer: for a strategy that counts tokens, in place of its own.
             function_invocation_kwargs: given to tools.
             client_kwargs: given to ``_inner_get_response``.
             middleware: chat and function middleware of this call.
             session: the conversation, for tools that need approval. An agent sees to it.
-
-        Raises:
-            ChatClientInvalidRequestException: something was given that isn't there yet.
         """
-        if compaction_strategy is not None or tokenizer is not None:
-            raise ChatClientInvalidRequestException(
-                f"{type(self).__name__} can't compact conversations in this version: leave out "
-                "compaction_strategy and tokenizer"
-            )
         given = {key: value for key, value in (options or {}).items() if value is not None}
         if "tools" in given:
             given["tools"] = normalize_tools(given["tools"])
@@ -162,6 +159,7 @@ class ChatPipeline(Generic[OptionsCoT]):
             client_kwargs=client_kwargs or {},
             function_invocation_kwargs=function_invocation_kwargs or {},
             middleware=as_list(middleware),
+            compaction=(compaction_strategy, tokenizer),
             link=current_link.get() if session is None else RunLink(session=session),
         )
         return self._respond(call)

@@ -19,6 +19,8 @@ from collections.abc import AsyncIterable, Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import attrs
+
 from actors._core._stream import ResponseStream
 from actors.agents._chat_call import (
     ChatCall,
@@ -27,6 +29,7 @@ from actors.agents._chat_call import (
     OptionsCoT,
     OptionsT,
 )
+from actors.agents._compaction._apply import apply_compaction
 from actors.agents._effects import recorded_response, recorded_stream
 from actors.agents._layers import ChatMiddlewareLayer, FunctionInvocationLayer
 from actors.agents._telemetry import ChatTelemetryLayer
@@ -36,6 +39,8 @@ from protocols._responses import ChatResponse, ChatResponseUpdate
 
 if TYPE_CHECKING:
     from actors.agents._agent import Agent
+    from actors.agents._compaction._strategies import CompactionStrategy
+    from actors.agents._compaction._tokens import TokenizerProtocol
     from actors.agents._context import ContextProvider
     from protocols._message import Message
 
@@ -62,6 +67,8 @@ class BaseChatClient(ChatPipeline[OptionsCoT]):
     """Base of chat clients: implement ``_inner_get_response``.
 
     Args:
+        compaction_strategy: makes conversations shorter before the model gets them.
+        tokenizer: for a strategy that counts tokens, in place of its own.
         additional_properties: metadata of the client, never sent to a model.
     """
 
@@ -69,7 +76,15 @@ class BaseChatClient(ChatPipeline[OptionsCoT]):
     STORES_BY_DEFAULT: ClassVar[bool] = False
     """Whether the service keeps conversations unless told not to."""
 
-    def __init__(self, *, additional_properties: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        compaction_strategy: CompactionStrategy | None = None,
+        tokenizer: TokenizerProtocol | None = None,
+        additional_properties: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.compaction_strategy = compaction_strategy
+        self.tokenizer = tokenizer
         self.additional_properties: dict[str, Any] = dict(additional_properties or {})
 
     def _inner_get_response(
@@ -134,6 +149,29 @@ class BaseChatClient(ChatPipeline[OptionsCoT]):
                 "ChatMiddlewareLayer in front of it for chat middleware, and a "
                 "FunctionInvocationLayer for function middleware"
             )
+        strategy, tokenizer = call.compaction
+        strategy = strategy or self.compaction_strategy
+        if strategy is not None:
+            return self._compacted(call, strategy, tokenizer or self.tokenizer)
+        return self._recorded(call)
+
+    def _compacted(
+        self, call: ChatCall, strategy: CompactionStrategy, tokenizer: TokenizerProtocol | None
+    ) -> Awaitable[ChatResponse[Any]] | ChatStream:
+        """Make the conversation shorter, which may mean to ask a model, and then the call."""
+
+        async def shorter() -> Any:
+            kept = await apply_compaction(call.messages, strategy=strategy, tokenizer=tokenizer)
+            return self._recorded(attrs.evolve(call, messages=kept))
+
+        async def whole() -> ChatResponse[Any]:
+            response: ChatResponse[Any] = await (await shorter())
+            return response
+
+        return ResponseStream.from_awaitable(shorter()) if call.stream else whole()
+
+    def _recorded(self, call: ChatCall) -> Awaitable[ChatResponse[Any]] | ChatStream:
+        """Make the call, or play what it came to before."""
         if current_effects.get() is None:
             answer: Awaitable[ChatResponse[Any]] | ChatStream = self._ask(call)
             return answer

@@ -233,12 +233,8 @@ async def test_arguments_for_tools_never_reach_the_model() -> None:
 
 def test_what_is_not_there_yet_is_refused_by_name() -> None:
     client: ScriptedChatClient[Any] = ScriptedChatClient()
-    with pytest.raises(AgentInvalidRequestException, match="compaction_strategy, tokenizer"):
-        Agent(client, compaction_strategy=1, tokenizer=2)
     with pytest.raises(AgentInvalidRequestException, match="require_per_service_call"):
         Agent(client, require_per_service_call_history_persistence=True)
-    with pytest.raises(AgentInvalidRequestException, match="tokenizer"):
-        Agent(client).run("hi", tokenizer=2)
     with pytest.raises(TypeError, match="needs a chat client"):
         Agent("gpt")
 

@@ -27,7 +27,6 @@ from actors.agents._middleware._kinds import (
     function_middleware,
 )
 from protocols._errors import (
-    ChatClientInvalidRequestException,
     ChatClientInvalidResponseException,
     MiddlewareException,
 )
@@ -164,11 +163,6 @@ def test_middleware_that_would_never_run_is_refused() -> None:
         Plain().get_response("hi", middleware=[for_models])
     assert Full(middleware=[for_models, for_tools]).chat_middleware == [for_models]
     assert Full(middleware=[for_models, for_tools]).function_middleware == [for_tools]
-
-
-def test_compaction_is_refused() -> None:
-    with pytest.raises(ChatClientInvalidRequestException, match="compaction_strategy"):
-        Full().get_response("hi", tokenizer=len)
 
 
 def test_a_client_without_its_base_is_told_what_is_missing() -> None:

@@ -354,3 +354,55 @@ async def test_what_is_loaded_can_be_cut_for_one_run_and_stays_in_the_store() ->
         await agent.run(text, session=session)
     assert texts(client.seen[-1].messages) == ["b", "three"]
     assert len(session.state["in_memory"]["messages"]) == 6
+
+
+# ---------------------------------------------------------------------- before a model is asked
+
+BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+TALK = [user("one"), said("two"), user("three")]
+LAST, LAST_TWO = SlidingWindowStrategy(1), SlidingWindowStrategy(2)
+
+
+async def ask(client: Any, *, stream: bool, **kwargs: Any) -> None:
+    if stream:
+        await client.get_response(TALK, stream=True, **kwargs).get_final_response()
+    else:
+        await client.get_response(TALK, **kwargs)
+
+
+@BOTH
+async def test_a_client_makes_each_conversation_shorter(stream: bool) -> None:
+    client = ScriptedChatClient("a", "b", compaction_strategy=LAST_TWO)
+    await ask(client, stream=stream)
+    await ask(client, stream=stream, compaction_strategy=LAST)
+    assert [seen.texts for seen in client.seen] == [["two", "three"], ["three"]]
+    assert not any(map(is_excluded, TALK))
+
+
+@BOTH
+async def test_the_runs_strategy_wins_over_the_agents_and_the_agents_over_the_clients(
+    stream: bool,
+) -> None:
+    client = ScriptedChatClient(*"abc", compaction_strategy=TruncationStrategy(99, 99))
+    plain, short = Agent(client), Agent(client, compaction_strategy=LAST_TWO)
+    for agent, strategy in ((plain, None), (short, None), (short, LAST)):
+        running = agent.run(TALK, stream=stream, compaction_strategy=strategy)
+        await (running.get_final_response() if stream else running)  # type: ignore[union-attr]
+    assert [len(seen.messages) for seen in client.seen] == [3, 2, 1]
+
+
+async def test_a_tokenizer_is_used_in_place_of_the_strategys_own() -> None:
+    client = ScriptedChatClient("a")
+    strategy = TokenBudgetComposedStrategy(12, tokenizer=ESTIMATE)
+    await ask(client, stream=False, compaction_strategy=strategy, tokenizer=Words())
+    assert client.seen[0].texts == ["two", "three"]  # five tokens each, as Words counts
+
+
+async def test_what_the_model_is_not_shown_is_in_the_history_all_the_same() -> None:
+    client = ScriptedChatClient("a", "b", "c")
+    agent = Agent(client, compaction_strategy=LAST)
+    session = agent.create_session()
+    for text in ("one", "two", "three"):
+        await agent.run(text, session=session)
+    assert client.seen[-1].texts == ["three"]
+    assert len(session.state["in_memory"]["messages"]) == 6

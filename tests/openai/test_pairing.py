@@ -16,6 +16,7 @@ from actors.agents._openai._responses_request import build_responses_request
 from actors.testing._fake_openai import FakeOpenAI
 from actors.testing._strict import problems
 from protocols._content import Content
+from protocols._errors import ModelRequestError
 from protocols._message import Message
 
 BOTH = [build_request, build_responses_request]
@@ -203,11 +204,11 @@ def test_a_strict_endpoint_says_what_it_refuses(body: dict[str, Any], said: str)
 
 
 async def test_the_fake_endpoint_refuses_what_does_not_pair(server: FakeOpenAI) -> None:
-    """The repair is what makes it accept: the same history goes through the client."""
-    broken = [Message("user", ["x"]), Message("assistant", [call("a")]), Message("user", ["y"])]
+    """The repair is what makes it accept; past the repair it says what is wrong."""
+    unpaired = [{"role": "tool", "tool_call_id": "a", "content": "42"}]
     async with OpenAIChatCompletionClient("m", api_key="k", base_url=server.base_url) as client:
-        assert (await client.get_response(broken)).text == "ok"
-    [request] = server.requests
-    assert problems(request.body) == []
-    unpaired = {"messages": [m for m in request.body["messages"] if m["role"] != "tool"]}
-    assert "have no results" in "; ".join(problems(unpaired))
+        history = [Message("tool", [result("a")]), Message("user", ["hi"])]
+        assert (await client.get_response(history)).text == "ok"
+        with pytest.raises(ModelRequestError, match="must follow its call"):
+            await client.get_response("hi", options={"messages": unpaired})
+    assert [request.body["messages"][0]["role"] for request in server.requests] == ["user", "tool"]

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from actors.agents._compaction._strategies import CompactionStrategy
+    from actors.agents._compaction._tokens import TokenizerProtocol
     from actors.agents._local._late_endpoint import LateEndpoint
     from actors.agents._openai._http import AsyncOpenAI
     from protocols._message import Message
@@ -53,6 +55,8 @@ class EndpointSettings(TypedDict, total=False):
     middleware: Any
     function_invocation_configuration: Mapping[str, Any] | None
     additional_properties: Mapping[str, Any] | None
+    compaction_strategy: CompactionStrategy | None
+    tokenizer: TokenizerProtocol | None
     otel_provider_name: str | None
 
 
