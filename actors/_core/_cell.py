@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from actors._core._context import MESSAGE, NOTICE, STARTS, STASHED, STOPS, ActorContext
@@ -67,7 +68,7 @@ class Cell(Letters):
         """
         if self.pending or self.phase != RUNNING or self.actor.found.get(type(message)) is None:
             self._check(message)
-        if not self.is_scheduled:
+        if not self.is_scheduled and get_ident() != self.dispatcher.thread:
             self.dispatcher.check_thread()
         mailbox = self.mailbox or self.box()
         queue = mailbox.queue

@@ -175,8 +175,10 @@ class ActorRef(Generic[MessageT_contra]):
     @enable_ki_protection
     def stop(self) -> None:
         """Ask the actor to stop after its turn in progress, before what is queued."""
-        self._cell.dispatcher.check_thread()
-        self._cell.stop()
+        cell = self._cell
+        if get_ident() != cell.dispatcher.thread:
+            cell.dispatcher.check_thread()
+        cell.stop()
 
     @enable_ki_protection
     def drain(self) -> None:

@@ -39,23 +39,16 @@ def waiter(task: Task, target: Cell, message: object) -> Cell | None:
     Raises:
         DeadlockError: if that would close a circle.
     """
-    actor = actor_of(task, target)
+    worker = target.dispatcher.worker_of(task)
+    if worker is None or worker.cell is None:
+        return None
+    actor = cast("Cell", worker.cell)  # a system's dispatcher runs nothing else
     # Most actors wait for nobody, so that nothing is to be looked for behind them.
-    if actor is not None and (
-        target is actor or (target.kin is not None and target.kin.waits_for)
-    ):
+    if target is actor or (target.kin is not None and target.kin.waits_for):
         path = circle(actor, target)
         if path is not None:
             raise DeadlockError(path, message)
     return actor
-
-
-def actor_of(task: Task, target: Cell) -> Cell | None:
-    """Return the actor of *target*'s system whose turn *task* belongs to, if there is one."""
-    worker = target.dispatcher.worker_of(task)
-    if worker is None or worker.cell is None:
-        return None
-    return cast("Cell", worker.cell)  # a system's dispatcher runs nothing else
 
 
 @contextmanager
@@ -72,7 +65,8 @@ def waiting_for_start(target: Cell) -> Iterator[None]:
 @contextmanager
 def waiting_for_end(target: Cell) -> Iterator[None]:
     """Note, for the time of the block, that our caller's turn waits for *target* to end."""
-    with _noted(actor_of(current_task(), target), target):
+    worker = target.dispatcher.worker_of(current_task())
+    with _noted(None if worker is None else cast("Cell | None", worker.cell), target):
         yield
 
 
