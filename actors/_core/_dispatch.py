@@ -204,7 +204,8 @@ class Dispatcher:
     # ------------------------------------------------------------------ workers
 
     def _wake_one(self) -> None:
-        self.check_thread()
+        if get_ident() != self.thread:
+            self.check_thread()
         if self._parked:
             self.lookers += 1
             reschedule(self._parked.pop())
