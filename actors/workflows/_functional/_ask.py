@@ -10,7 +10,6 @@ import trio
 from actors._core._tasks import checkpoint_if_cancelled, current_task
 from actors.workflows._functional._digest import digest_of
 from actors.workflows._functional._journal import Asked
-from actors.workflows._functional._paths import quoted
 from protocols._events import WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
@@ -57,12 +56,11 @@ def _identify(frame: Frame, data: Any, response_type: Any, request_id: str | Non
     """Find out which question of the run this is, and whether it was asked before."""
     digest = digest_of((data,), {})
     if request_id is None:
-        path = f"{frame.path}/{frame.counter.next('?')}"
+        path = frame.next("?")
         place = frame.run.journal.place_of_question(path, digest)
     else:
         # It is the question of that name, whatever it says.
-        part = frame.scope.questions.next("?=" + quoted(request_id))
-        path = place = f"{frame.scope.path}/{part}"
+        path = place = frame.scope.question(request_id)
     known = frame.run.journal.asked.get(place)
     if known is None and place != path:
         frame.run.warn(_other_question(frame, path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from actors._core._strands import current_strand
-from actors.workflows._functional._paths import Counter, spawned
+from actors.workflows._functional._paths import quoted, spawned
 
 if TYPE_CHECKING:
     from actors.workflows._functional._run import FunctionalRun
@@ -64,39 +64,72 @@ class StepTurn:
 class Scope:
     """Where explicit keys and ids of questions have to be unique: a body, or a step's inside."""
 
-    __slots__ = ("keys", "path", "questions")
+    __slots__ = ("_questions", "keys", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.keys: set[str] = set()
-        self.questions = Counter()
+        self._questions: dict[str, int] = {}
+
+    def question(self, request_id: str) -> str:
+        """Return the path of the next question of that name: they are numbered from 0."""
+        count = self._questions[request_id] = self._questions.get(request_id, -1) + 1
+        return f"{self.path}/?={quoted(request_id)}#{count}"
 
 
 class Frame:
     """One line of execution: a body, the inside of a step, a branch, a spawned task.
 
-    It is the current strand of its task.
+    It is the current strand of its task. One is made per step, so what few of them need is made
+    when it is first needed.
+
+    Args:
+        run: the run.
+        path: where it is.
+        space: of the workflow that it belongs to.
+        turn: the step that it is inside of, if it is.
+        scope: of the body or step that it is a branch of; None if it is a body or step itself.
     """
 
-    __slots__ = ("counter", "path", "run", "scope", "space", "turn")
+    __slots__ = ("_counts", "_scope", "path", "run", "space", "turn")
 
     def __init__(
-        self, run: FunctionalRun, path: str, space: Space, scope: Scope, turn: StepTurn | None
+        self,
+        run: FunctionalRun,
+        path: str,
+        space: Space,
+        turn: StepTurn | None,
+        scope: Scope | None = None,
     ) -> None:
         self.run = run
         self.path = path
         self.space = space
-        self.scope = scope
         self.turn = turn
-        self.counter = Counter()
+        self._scope = scope
+        self._counts: dict[str, int] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Where explicit keys have to be unique."""
+        if self._scope is None:
+            self._scope = Scope(self.path)
+        return self._scope
+
+    def next(self, part: str) -> str:
+        """Return the path of the next *part* here: they are numbered from 0."""
+        counts = self._counts
+        if counts is None:
+            counts = self._counts = {}
+        count = counts[part] = counts.get(part, -1) + 1
+        return f"{self.path}/{part}#{count}"
 
     def spawned(self, name: str) -> Frame:
         """Return a frame for a task that was spawned from here."""
-        return self.branch(self.counter.next(spawned(name)))
+        return self.branch(self.next(spawned(name)))
 
-    def branch(self, part: str) -> Frame:
+    def branch(self, path: str) -> Frame:
         """Return a frame for a line of execution that belongs to the same turn."""
-        return Frame(self.run, f"{self.path}/{part}", self.space, self.scope, self.turn)
+        return Frame(self.run, path, self.space, self.turn, self.scope)
 
     def set_state(self, key: str, value: Any) -> None:
         """Set a value for everybody in this workflow, once the turn has taken effect."""

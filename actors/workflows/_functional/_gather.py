@@ -51,7 +51,7 @@ async def gather(  # noqa: ASYNC910  (leaving a nursery is a schedule point)
     results: list[Any] = [None] * len(awaitables)
     errors: list[Exception] = []
     frame = current_frame()
-    part = "" if frame is None else frame.counter.next("gather")
+    part = "" if frame is None else frame.next("gather")
 
     async def branch(  # noqa: ASYNC910  (whether it waits is the awaitable's affair)
         index: int, awaitable: Awaitable[Any], nursery: trio.Nursery

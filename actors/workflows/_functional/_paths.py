@@ -40,21 +40,6 @@ def spawned(task: str) -> str:
     return "&" + quoted(task.rpartition(".")[2])
 
 
-class Counter:
-    """How often each part was there in one line of execution."""
-
-    __slots__ = ("_counts",)
-
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-
-    def next(self, part: str) -> str:
-        """Return *part* with its number, from 0."""
-        count = self._counts.get(part, 0)
-        self._counts[part] = count + 1
-        return f"{part}#{count}"
-
-
 def beside(path: str, digest: bytes | None) -> str:
     """Return the path for what stands at *path* and is asked for something else than before."""
     return f"{path}^{'' if digest is None else digest.hex()}"

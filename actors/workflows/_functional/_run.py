@@ -24,7 +24,7 @@ from actors._core._rest import Rest, rest_in
 from actors._core._strands import Steps, current_strand, drop_strands, use_strands
 from actors._core._supervision import Restart, StartAgain, decide
 from actors._core._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
-from actors.workflows._functional._frames import Frame, Scope, Space
+from actors.workflows._functional._frames import Frame, Space
 from actors.workflows._functional._signature import NOTHING
 from actors.workflows._life import Life
 from actors.workflows._result import Replay, WorkflowRunResult
@@ -143,7 +143,7 @@ class FunctionalRun(Life):
     def begin(self) -> None:
         """Make the body ready."""
         use_strands()
-        frame = Frame(self, "", self.space, Scope(""), None)
+        frame = Frame(self, "", self.space, None)
         self._body = Body(self, self._run_body(), frame)
         self.dispatcher.schedule(self._body)
 

@@ -30,7 +30,7 @@ class Signature:
         ValueError: it wants several contexts.
     """
 
-    __slots__ = ("_call", "context_at", "context_name", "function", "parameters")
+    __slots__ = ("call", "context_at", "context_name", "function", "parameters")
 
     def __init__(self, function: Callable[..., Awaitable[Any]], decorator: str) -> None:
         if not is_async(function):
@@ -38,7 +38,8 @@ class Signature:
                 f"@{decorator} needs an async function, and {name_of(function)} isn't one"
             )
         self.function = function
-        self._call = expose(function)
+        self.call = expose(function)
+        """The function, where Ctrl-C may interrupt it."""
         parameters = list(inspect.signature(function).parameters.values())
         found = [each for each in parameters if _is_context(function, each)]
         if not found:
@@ -66,9 +67,9 @@ class Signature:
             return args, {**kwargs, name: ctx}
         return (*args[:at], ctx, *args[at:]), kwargs
 
-    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Awaitable[Any]:
-        """Call the function, where Ctrl-C may interrupt it."""
-        return self._call(*args, **kwargs)
+    def called(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Awaitable[Any]:
+        """Call the function with these arguments."""
+        return self.call(*args, **kwargs)
 
     def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return what each parameter gets, by name."""
@@ -130,7 +131,7 @@ class Definition(Signature):
                 kwargs = {self._message.name: message}
             else:
                 args = (message,)
-        return self.call(*self.with_context(args, kwargs, ctx))
+        return self.called(*self.with_context(args, kwargs, ctx))
 
     def message_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the message out of the arguments of a direct call; NOTHING if there is none.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from actors._core._tasks import enable_ki_protection
 from actors.workflows._annotations import name_of
 from actors.workflows._functional._frames import current_frame
+from actors.workflows._functional._paths import quoted
 from actors.workflows._functional._signature import Signature
 from actors.workflows._functional._stepping import run_step
 
@@ -53,6 +54,7 @@ class StepWrapper(Generic[T]):
             raise ValueError(f"the name and the key of step {name_of(function)} can't be empty")
         functools.update_wrapper(self, function)
         self.name = name or name_of(function)
+        self.part = quoted(self.name)
         self.key = key
         self.supervision = supervision
         self.idempotent = idempotent
@@ -68,7 +70,7 @@ class StepWrapper(Generic[T]):
         """Run the step, or give its recorded result."""
         frame = current_frame()
         if frame is None:
-            result: T = await self._signature.call(args, kwargs)
+            result: T = await self._signature.call(*args, **kwargs)
             return result
         kept: T = await run_step(frame, self, args, kwargs)
         return kept
@@ -98,7 +100,9 @@ class StepWrapper(Generic[T]):
 
     def awaitable(self, args: tuple[Any, ...], kwargs: dict[str, Any], ctx: Any) -> Awaitable[Any]:
         """Call the function, with the context where it wants one."""
-        return self._signature.call(*self._signature.with_context(args, kwargs, ctx))
+        if self._signature.context_name is None:
+            return self._signature.call(*args, **kwargs)
+        return self._signature.called(*self._signature.with_context(args, kwargs, ctx))
 
 
 @overload

@@ -58,8 +58,18 @@ class Callee(Protocol):
         """Whether it has a name space of its own."""
         ...
 
+    @property
+    def part(self) -> str:
+        """The name as a part of a path."""
+        ...
+
+    @property
+    def key(self) -> object | None:
+        """Whatever makes explicit keys; None if the place of a call is its identity."""
+        ...
+
     def key_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Return the explicit key of this call; None if its place is its identity."""
+        """Return the explicit key of this call, if there is a `key` and it makes one."""
         ...
 
     def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -84,9 +94,9 @@ class Call:
         self.callee = callee
         self.args = args
         self.kwargs = kwargs
-        key = callee.key_for(args, kwargs)
+        key = None if callee.key is None else callee.key_for(args, kwargs)
         if key is None:
-            self.path = f"{frame.path}/{frame.counter.next(quoted(callee.name))}"
+            self.path = frame.next(callee.part)
             self.digest = digest_of(args, kwargs)
         else:
             self.path = _claimed(frame.scope, callee.name, key)
@@ -102,8 +112,8 @@ class Call:
         frame, path, callee = self.frame, self.path, self.callee
         if not callee.is_workflow:
             turn = StepTurn(callee.name, frame.turn)
-            return Frame(self.run, path, frame.space, Scope(path), turn)
-        return Frame(self.run, path, frame.space.inner(callee, path), Scope(path), None)
+            return Frame(self.run, path, frame.space, turn)
+        return Frame(self.run, path, frame.space.inner(callee, path), None)
 
     def event(
         self, kind: str, data: Any, attempt: int | None, details: Any = None
@@ -175,8 +185,16 @@ async def _live(call: Call) -> Any:
     run.live += not callee.is_workflow
     before = _digests(call) if run.is_debugging else {}
     intent = await _intent(call) if run.keeper.lasts and not callee.idempotent else None
-    value, turn, attempt = await _tried(call, intent)
-    if await _commit(call, value, turn, attempt):
+    attempt = 1
+    try:
+        value, turn = await _attempt(call, attempt)
+    except Exception as exc:  # noqa: BLE001  (it is raised again there)
+        value, turn, attempt = await _tried_again(call, intent, exc)
+    if run.keeper.lasts:
+        await _save(call, value, turn, attempt)
+    else:
+        run.journal.add(_record(call, value, turn))
+    if _take_effect(call, value, turn, attempt):
         await run.room()
     if before and (names := changed(before, _digests(call))):
         for name in names:
@@ -194,22 +212,37 @@ async def _intent(call: Call) -> StepBegun:
     return intent
 
 
-async def _tried(call: Call, intent: StepBegun | None) -> tuple[Any, StepTurn | None, int]:
-    """Attempt it until it goes well, or isn't to be tried again.
+async def _attempt(call: Call, attempt: int) -> tuple[Any, StepTurn | None]:
+    run = call.run
+    data = {"args": call.args, "kwargs": call.kwargs} if call.args or call.kwargs else None
+    if run.reports.emit(call.event("executor_invoked", data, attempt)):
+        await run.room()
+    inner = call.inner()
+    token = current_strand.set(inner)
+    try:
+        turn = call.callee.awaitable(call.args, call.kwargs, run.ctx)
+        if run.explorer is not None:
+            turn = explored_turn(run.explorer, cast("Cell", call), turn)
+        return await inner_turn(call.callee.name, turn), inner.turn
+    finally:
+        current_strand.reset(token)
+
+
+async def _tried_again(
+    call: Call, intent: StepBegun | None, error: Exception
+) -> tuple[Any, StepTurn | None, int]:
+    """Attempt a step that has failed until it goes well, or isn't to be tried again.
 
     Whoever raises says that nothing was done. If it is broken off, nobody knows.
     """
     attempt = 1
-    while True:
+    while (delay := _told_failure(call, attempt, error)) is not None:
+        await trio.sleep(delay)
+        attempt += 1
         try:
             return *(await _attempt(call, attempt)), attempt
         except Exception as exc:  # noqa: BLE001  (it is raised below)
             error = exc
-        delay = _told_failure(call, attempt, error)
-        if delay is None:
-            break
-        await trio.sleep(delay)
-        attempt += 1
     try:
         if intent is not None:
             await call.run.keeper.record(attrs.evolve(intent, over=True))
@@ -218,54 +251,35 @@ async def _tried(call: Call, intent: StepBegun | None) -> tuple[Any, StepTurn | 
         del error  # its traceback refers to this frame: a cycle
 
 
-async def _attempt(call: Call, attempt: int) -> tuple[Any, StepTurn | None]:
-    run = call.run
-    data = {"args": call.args, "kwargs": call.kwargs} if call.args or call.kwargs else None
-    if run.emit(call.event("executor_invoked", data, attempt)):
-        await run.room()
-    inner = call.inner()
-    token = current_strand.set(inner)
-    try:
-        turn = call.callee.awaitable(call.args, call.kwargs, run.ctx)
-        if run.explorer is not None:
-            turn = explored_turn(run.explorer, call, turn)
-        value = await inner_turn(call.name, turn)
-    finally:
-        current_strand.reset(token)
-    return value, inner.turn
+def _record(call: Call, value: Any, turn: StepTurn | None) -> StepDone:
+    keeper = call.run.keeper
+    writes = None if turn is None or turn.writes is None else keeper.kept(turn.writes)
+    return StepDone(call.path, call.digest, keeper.kept(value), writes)
 
 
-async def _commit(call: Call, value: Any, turn: StepTurn | None, attempt: int) -> bool:  # noqa: ASYNC910  (memory is at hand)
-    """Have a step take effect, once its record is safe. True: the listener is far behind."""
-    run, keeper = call.run, call.run.keeper
-    writes = None if turn is None else turn.writes
-    kept = None if writes is None else keeper.kept(writes)
-    record = StepDone(call.path, call.digest, keeper.kept(value), kept)
-    if keeper.lasts:
-        await _save(call, record, attempt)
-    else:
-        run.journal.add(record)
-    explorer, cell = run.explorer, cast("Cell", call)
-    if explorer is not None:
-        explorer.before_commit(cell)
-        explorer.note("commits", cell)
-    if writes:
-        call.frame.take_over(writes)
-    is_behind = run.emit(call.event("executor_completed", value, attempt))
-    if explorer is not None:
-        explorer.after_commit(cell)
-    return is_behind  # noqa: ASYNC910
-
-
-async def _save(call: Call, record: StepDone, attempt: int) -> None:
+async def _save(call: Call, value: Any, turn: StepTurn | None, attempt: int) -> None:
     """Have the record of a step stored, or refuse its result."""
     try:
-        await call.run.keeper.record(record)
+        await call.run.keeper.record(_record(call, value, turn))
     except Exception as exc:
         exc.add_note(f"it was returned, or set in the state, by step {call.name!r} ({call.path})")
         details = WorkflowErrorDetails.from_exception(exc, executor_id=call.name)
         call.run.emit(call.event("executor_failed", None, attempt, details))
         raise
+
+
+def _take_effect(call: Call, value: Any, turn: StepTurn | None, attempt: int) -> bool:
+    """Have a step take effect, in one piece. True: the listener is far behind."""
+    run, explorer, cell = call.run, call.run.explorer, cast("Cell", call)
+    if explorer is not None:
+        explorer.before_commit(cell)
+        explorer.note("commits", cell)
+    if turn is not None and turn.writes:
+        call.frame.take_over(turn.writes)
+    is_behind = run.reports.emit(call.event("executor_completed", value, attempt))
+    if explorer is not None:
+        explorer.after_commit(cell)
+    return is_behind
 
 
 def _told_failure(call: Call, attempt: int, error: Exception) -> float | None:

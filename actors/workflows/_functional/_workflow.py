@@ -18,6 +18,7 @@ from actors.workflows._functional._context import WorkflowRunContext
 from actors.workflows._functional._frames import current_frame
 from actors.workflows._functional._journal import Journal
 from actors.workflows._functional._keeping import Keeper
+from actors.workflows._functional._paths import quoted
 from actors.workflows._functional._resuming import Resumption
 from actors.workflows._functional._run import FunctionalRun
 from actors.workflows._functional._signature import NOTHING, Definition
@@ -87,6 +88,7 @@ class FunctionalWorkflow(Generic[T]):
 
     is_workflow = True
     idempotent = True
+    key = None
     __run_as_step__ = True
 
     def __init__(
@@ -115,6 +117,11 @@ class FunctionalWorkflow(Generic[T]):
     def name(self) -> str:
         """Its name."""
         return self.definition.name
+
+    @property
+    def part(self) -> str:
+        """The name as a part of a path."""
+        return quoted(self.name)
 
     @property
     def function(self) -> Callable[..., Awaitable[T]]:
