@@ -16,7 +16,7 @@ from actors.agents._middleware._kinds import categorize
 from actors.agents._middleware._layer import AgentMiddlewareLayer
 from actors.agents._run_link import ToolErrors
 from actors.agents._telemetry import AgentTelemetryLayer
-from protocols._errors import AgentInvalidRequestException, MiddlewareException
+from protocols._errors import MiddlewareException
 from protocols._message import AgentRunInputs, normalize_messages
 
 if TYPE_CHECKING:
@@ -65,17 +65,15 @@ class RawAgent(BaseAgent):
                 f"agent {self.name or self.id} needs a chat client, with get_response(); "
                 f"it was given a {type(client).__name__}"
             )
-        self._refuse(
-            require_per_service_call_history_persistence=(
-                require_per_service_call_history_persistence or None
-            ),
-        )
         if tool_errors not in get_args(ToolErrors):
             raise ValueError(f"tool_errors is 'model' or 'raise', not {tool_errors!r}")
         self.client = client
         self.tool_errors = tool_errors
         self.compaction_strategy = compaction_strategy
         self.tokenizer = tokenizer
+        self.require_per_service_call_history_persistence = (
+            require_per_service_call_history_persistence
+        )
         self.default_options = merged_defaults(
             client, default_options, instructions=instructions, tools=tools
         )
@@ -199,13 +197,6 @@ class RawAgent(BaseAgent):
             )
         return found
 
-    def _refuse(self, **given: Any) -> None:
-        names = ", ".join(name for name, value in given.items() if value is not None)
-        if names:
-            raise AgentInvalidRequestException(
-                f"agent {self.name or self.id} was given {names}, which this version can't do"
-            )
-
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()
         if hasattr(self.client, "__aenter__"):
@@ -256,7 +247,8 @@ class Agent(AgentMiddlewareLayer, AgentTelemetryLayer, RawAgent):
         default_options: chat options of every run.
         context_providers: add to what the model gets, in this order.
         middleware: around its runs, model calls and tool calls, outermost first.
-        require_per_service_call_history_persistence: not in this version.
+        require_per_service_call_history_persistence: keep the history with each complete turn
+            of the model and its tools, instead of at the end of the run.
         compaction_strategy: makes conversations shorter for the model, at each of its calls.
         tokenizer: for a strategy that counts tokens, in place of its own.
         additional_properties: metadata, never sent to a model.
@@ -266,6 +258,5 @@ class Agent(AgentMiddlewareLayer, AgentTelemetryLayer, RawAgent):
     Raises:
         TypeError: the client is none.
         ValueError: two different tools have one name.
-        AgentInvalidRequestException: something was given that isn't there yet.
         MiddlewareException: something is no middleware.
     """

@@ -17,6 +17,7 @@ from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._history import INTERRUPTED_KEY, HistoryProvider, InMemoryHistoryProvider
 from actors.agents._loop._asking import says_something
 from actors.agents._loop._pending import Pending, bind, has_approvals
+from actors.agents._per_call import PerCallHistory
 from actors.agents._run_link import RunLink, current_link
 from actors.agents._session import AgentSession
 from protocols._errors import AgentInvalidRequestException, AgentInvalidResponseException
@@ -66,6 +67,7 @@ class AgentRun:
     context: SessionContext = attrs.field(init=False)
     _providers: list[ContextProvider] = attrs.field(init=False, factory=list)
     _injected: ContextProvider | None = attrs.field(init=False, default=None)
+    _per_call: PerCallHistory | None = attrs.field(init=False, default=None)
     _response_format: Any = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
@@ -151,6 +153,7 @@ class AgentRun:
         known = run_options(defaults, {}, self.options, tools=self.tools)
         conversation = known.get("conversation_id")
         self._providers = self._providers_for(known, conversation)
+        self._begin_per_call(known)
         self.context = SessionContext(
             session_id=None if session is None else session.session_id,
             service_session_id=service_id,
@@ -159,12 +162,23 @@ class AgentRun:
         )
         if not self._providers:
             return self._without_arguments(known)  # noqa: ASYNC910 (the client is called next)
-        await self._contribute(service_owned=conversation is not None)
+        per_call = self._per_call
+        is_kept_there = conversation is not None or (per_call is not None and per_call.is_stored)
+        await self._contribute(service_owned=is_kept_there)
         context = self.context
         contributed = {"instructions": "\n".join(context.instructions), "tools": context.tools}
         given = {name: value for name, value in contributed.items() if value}
         options = run_options(defaults, given, self.options, tools=self.tools)
         return self._without_arguments(options)
+
+    def _begin_per_call(self, options: Mapping[str, Any]) -> None:
+        """Have each turn kept as soon as it is complete, if the agent wants that."""
+        if not self.agent.require_per_service_call_history_persistence or not self.histories():
+            return
+        stores = options.get("store", getattr(self.agent.client, "STORES_BY_DEFAULT", False))
+        self._per_call = PerCallHistory(self, bool(stores))
+        self._per_call.check(options, self._providers)
+        self.link.keep_turn = self._per_call.keep
 
     def _decide(self) -> None:
         """Look for answers to what people were asked; what answers nothing isn't heard at all.
@@ -231,6 +245,8 @@ class AgentRun:
     def note_conversation(self, answer: ChatResponse[Any] | ChatResponseUpdate) -> None:
         """Remember under which id the service keeps the conversation, as soon as it says so."""
         conversation = getattr(answer, "conversation_id", None)
+        if self._per_call is not None and conversation is not None:
+            self._per_call.check_conversation(conversation)
         if conversation is not None and self.session is not None:
             self.session.service_session_id = conversation
 
@@ -262,7 +278,7 @@ class AgentRun:
 
     def _as_agent_response(self, answer: ChatResponse[Any]) -> AgentResponse[Any]:
         return AgentResponse(
-            messages=self._signed(answer.messages),
+            messages=self.signed(answer.messages),
             response_id=answer.response_id,
             created_at=answer.created_at,
             finish_reason=answer.finish_reason,
@@ -281,10 +297,11 @@ class AgentRun:
             updates, output_format_type=self._response_format
         )
         return attrs.evolve(
-            response, messages=self._signed(response.messages), agent_id=self.agent.id
+            response, messages=self.signed(response.messages), agent_id=self.agent.id
         )
 
-    def _signed(self, messages: Sequence[Message]) -> list[Message]:
+    def signed(self, messages: Sequence[Message]) -> list[Message]:
+        """Give messages with the agent as their author, where they have none."""
         name = self.agent.name or UNNAMED
         return [
             message if message.author_name else attrs.evolve(message, author_name=name)
@@ -294,8 +311,16 @@ class AgentRun:
     async def conclude(self, response: AgentResponse[Any]) -> AgentResponse[Any]:
         """Show the response to the providers, and give it back: they keep this very object."""
         self.context._answered(response)  # noqa: SLF001 (the run is what it is made for)
-        await self._show(self._keeping())
+        if self._per_call is None:
+            await self._show(self._keeping())
+            return response
+        await self._per_call.keep_rest(response.messages)
+        await self._show([one for one in self._keeping() if not isinstance(one, HistoryProvider)])
         return response
+
+    def histories(self) -> list[ContextProvider]:
+        """Give the providers that keep the conversation."""
+        return [one for one in self._keeping() if isinstance(one, HistoryProvider)]
 
     def _keeping(self) -> list[ContextProvider]:
         """Leave our own history out once a service has said that it keeps the conversation."""
@@ -321,10 +346,13 @@ class AgentRun:
             messages.append(Message("assistant", [text], additional_properties=mark))
         if not messages or self.session is None:
             return  # noqa: ASYNC910 (nothing to keep)
+        if self._per_call is not None:
+            await self._per_call.keep_rest(messages)
+            return
         self.context._answered(  # noqa: SLF001
-            AgentResponse(messages=self._signed(messages), incomplete=True, agent_id=self.agent.id)
+            AgentResponse(messages=self.signed(messages), incomplete=True, agent_id=self.agent.id)
         )
-        await self._show([one for one in self._keeping() if isinstance(one, HistoryProvider)])
+        await self._show(self.histories())
 
     async def _show(self, providers: Sequence[ContextProvider]) -> None:
         await run_after_providers(

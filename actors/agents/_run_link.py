@@ -7,6 +7,7 @@ instant in which it calls ``get_response``; the client picks it up in that same 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, Literal, TypeAlias
 
@@ -34,6 +35,7 @@ class RunLink:
         says_more: whether the input has more to it than these decisions.
         transcript: the complete turns so far, calls with their results; what a run that is cut
             short leaves in its history.
+        keep_turn: is given each complete turn as soon as there is one.
     """
 
     session: AgentSession | None = None
@@ -43,6 +45,7 @@ class RunLink:
     decisions: list[Decision] | None = None
     says_more: bool = False
     transcript: list[Message] = attrs.field(factory=list)
+    keep_turn: Callable[[Sequence[Message]], Awaitable[None]] | None = None
 
 
 current_link: Final[ContextVar[RunLink | None]] = ContextVar("current_link", default=None)

@@ -231,10 +231,7 @@ async def test_arguments_for_tools_never_reach_the_model() -> None:
     assert seen["options"] == {}
 
 
-def test_what_is_not_there_yet_is_refused_by_name() -> None:
-    client: ScriptedChatClient[Any] = ScriptedChatClient()
-    with pytest.raises(AgentInvalidRequestException, match="require_per_service_call"):
-        Agent(client, require_per_service_call_history_persistence=True)
+def test_what_is_no_chat_client_is_refused_at_once() -> None:
     with pytest.raises(TypeError, match="needs a chat client"):
         Agent("gpt")
 

@@ -278,6 +278,8 @@ class ToolLoop:
             self._desk.link.transcript.extend([*paused, *results])
         self._check(outcomes)
         self._said.extend([*paused, *results])
+        if self._desk.link.keep_turn is not None:
+            await self._desk.link.keep_turn([*paused, *results])
         self._heard = [*self._heard, *response.messages, *results]
         self._unsent = results
         self._is_over = bool(requests or declared) or any(one.ends for one in outcomes)
