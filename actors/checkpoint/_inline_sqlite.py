@@ -10,8 +10,6 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
-import trio
-
 from actors.checkpoint._sqlite_backend import SQLiteBackend
 from actors.checkpoint._thread_lane import ThreadLane
 
@@ -73,7 +71,7 @@ class InlineSQLiteLane:
         self._commits += 1
         if self._commits % MOVE_AFTER == 0 and not self._is_moving:
             self._is_moving = True
-            trio.lowlevel.start_thread_soon(self._move, lambda _: None, "checkpoint storage")
+            self._thread.soon(self._move)
         return True
 
     def _move(self) -> None:

@@ -43,10 +43,8 @@ class InlineLane:
 
     async def call(self, do: Callable[[Backend], T]) -> T:
         """Return what *do* returns."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        result = do(self._backend)
-        await trio.lowlevel.cancel_shielded_checkpoint()
-        return result
+        await trio.lowlevel.checkpoint()
+        return do(self._backend)
 
     def append(self, write: Write, saved: Saved) -> bool:  # noqa: ARG002  (it is safe at once)
         """Write a commit, and raise what goes wrong."""
