@@ -118,6 +118,8 @@ if TYPE_CHECKING:
         OptionsCoT as OptionsCoT,
         RawAgent as RawAgent,
         RetryPolicy as RetryPolicy,
+        RunRecord as RunRecord,
+        RunRecorder as RunRecorder,
         SelectiveToolCallCompactionStrategy as SelectiveToolCallCompactionStrategy,
         ServiceSessionId as ServiceSessionId,
         SessionContext as SessionContext,
@@ -125,10 +127,12 @@ if TYPE_CHECKING:
         SlidingWindowStrategy as SlidingWindowStrategy,
         Slot as Slot,
         SQLiteSessionStore as SQLiteSessionStore,
+        StepRecord as StepRecord,
         SummarizationStrategy as SummarizationStrategy,
         TokenBudgetComposedStrategy as TokenBudgetComposedStrategy,
         TokenizerProtocol as TokenizerProtocol,
         ToolResultCompactionStrategy as ToolResultCompactionStrategy,
+        ToolsOverJsonSchema as ToolsOverJsonSchema,
         TruncationStrategy as TruncationStrategy,
         agent_middleware as agent_middleware,
         apply_compaction as apply_compaction,
@@ -175,6 +179,7 @@ if TYPE_CHECKING:
         EdgeDuplicationError as EdgeDuplicationError,
         EdgeGroup as EdgeGroup,
         Executor as Executor,
+        ExecutorFailure as ExecutorFailure,
         FanInEdgeGroup as FanInEdgeGroup,
         FanOutEdgeGroup as FanOutEdgeGroup,
         FunctionalWorkflow as FunctionalWorkflow,
@@ -183,6 +188,7 @@ if TYPE_CHECKING:
         GraphConnectivityError as GraphConnectivityError,
         GraphMismatchError as GraphMismatchError,
         Happened as Happened,
+        IdleTimeoutError as IdleTimeoutError,
         InputTypeError as InputTypeError,
         MapEdgeGroup as MapEdgeGroup,
         OpenRun as OpenRun,
@@ -201,6 +207,7 @@ if TYPE_CHECKING:
         SwitchCaseEdgeGroupDefault as SwitchCaseEdgeGroupDefault,
         SyncWorkflowContext as SyncWorkflowContext,
         TypeCompatibilityError as TypeCompatibilityError,
+        UndeclaredTypeError as UndeclaredTypeError,
         Undelivered as Undelivered,
         UnknownOutcomeError as UnknownOutcomeError,
         ValidationTypeEnum as ValidationTypeEnum,
@@ -354,6 +361,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             current_system open_system report_stalls StalledTurn
         """,
         "actors.agents": """
+            ToolsOverJsonSchema
+            RunRecord RunRecorder StepRecord
             SKIP_PARSING
             normalize_tools
             FunctionTool tool
@@ -390,6 +399,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             keep_every keep_last open_storage
         """,
         "actors.workflows": """
+            UndeclaredTypeError
+            IdleTimeoutError
+            ExecutorFailure
             MapEdgeGroup
             quorum
             FunctionalWorkflow Replay RunContext StepWrapper WorkflowRunContext gather get_run_context step workflow

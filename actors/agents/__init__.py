@@ -100,6 +100,11 @@ if TYPE_CHECKING:
     from actors.agents._middleware._layer import (
         AgentMiddlewareLayer as AgentMiddlewareLayer,
     )
+    from actors.agents._middleware._recorder import (
+        RunRecord as RunRecord,
+        RunRecorder as RunRecorder,
+        StepRecord as StepRecord,
+    )
     from actors.agents._openai._client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
     )
@@ -127,6 +132,9 @@ if TYPE_CHECKING:
     from actors.agents._tools._function_tool import (
         FunctionTool as FunctionTool,
         tool as tool,
+    )
+    from actors.agents._tools._over_schema import (
+        ToolsOverJsonSchema as ToolsOverJsonSchema,
     )
     from actors.agents._tools._results import (
         SKIP_PARSING as SKIP_PARSING,
@@ -226,6 +234,12 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents._tools._results": """
             SKIP_PARSING
+        """,
+        "actors.agents._middleware._recorder": """
+            RunRecord RunRecorder StepRecord
+        """,
+        "actors.agents._tools._over_schema": """
+            ToolsOverJsonSchema
         """,
     },
 )

@@ -115,7 +115,7 @@ def chat_middleware(func: FunctionT) -> FunctionT:
 
 
 def _marked(func: FunctionT, kind: MiddlewareType) -> FunctionT:
-    setattr(func, _DECORATED, kind)
+    setattr(getattr(func, "__func__", func), _DECORATED, kind)
     return func
 
 
