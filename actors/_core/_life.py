@@ -306,7 +306,8 @@ class Life(Ending):
         await trio.lowlevel.checkpoint()
         while self.phase in {STARTING, ENDING, DOWN}:
             kin = self.family()
-            kin.started = kin.started or trio.Event()
+            if kin.started is None:
+                kin.started = trio.Event()
             await kin.started.wait()
         if self.phase >= STOPPING:
             cause = self.reason.error if isinstance(self.reason, Crashed) else None
@@ -317,7 +318,8 @@ class Life(Ending):
         await trio.lowlevel.checkpoint()
         if self.phase != STOPPED:
             kin = self.family()
-            kin.stopped = kin.stopped or trio.Event()
+            if kin.stopped is None:
+                kin.stopped = trio.Event()
             await kin.stopped.wait()
         assert self.reason is not None
         return self.reason
