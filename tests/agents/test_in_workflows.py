@@ -1,0 +1,124 @@
+"""What an agent asks of people surfaces in the workflow that it is in, and the answers reach it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors import Agent, AgentExecutor, Workflow, WorkflowBuilder
+from actors.agents._tools._function_tool import FunctionTool, tool
+from actors.testing._scripted import ScriptedChatClient
+from protocols._content import Content
+from tests.agents.toolkit import call, calls, results, unpaired
+
+streaming = pytest.mark.parametrize("stream", [False, True])
+
+
+class Till:
+    def __init__(self) -> None:
+        self.ran: list[int] = []
+
+        @tool(approval_mode="always_require")
+        def pay(amount: int) -> str:
+            """Pay."""
+            self.ran.append(amount)
+            return f"paid {amount}"
+
+        @tool
+        def look() -> str:
+            """Look."""
+            return "looked"
+
+        self.tools = [pay, look]
+
+
+def workflow_of(agent: Agent) -> Workflow:
+    return WorkflowBuilder(start_executor=AgentExecutor(agent)).build()
+
+
+async def start(workflow: Workflow, stream: bool, **kwargs: Any) -> Any:
+    if not stream:
+        return await workflow.run("hi", **kwargs) if not kwargs else await workflow.run(**kwargs)
+    events = workflow.run("hi", stream=True) if not kwargs else workflow.run(stream=True, **kwargs)
+    return await events.get_final_response()
+
+
+@streaming
+async def test_an_approval_is_asked_for_by_the_run_and_its_answer_runs_the_tool(
+    stream: bool,
+) -> None:
+    till = Till()
+    client: ScriptedChatClient[Any] = ScriptedChatClient(
+        calls(call("a", "look"), call("b", "pay", {"amount": 5})), "thanks"
+    )
+    workflow = workflow_of(Agent(client, name="clerk", tools=till.tools))
+    first = await start(workflow, stream)
+    (event,) = first.get_request_info_events()
+    assert isinstance(event.data, Content)
+    assert event.data.type == "function_approval_request"
+    assert event.request_id == event.data.id
+    assert till.ran == []
+    answer = event.data.to_function_approval_response(True)
+    final = await start(workflow, stream, responses={event.request_id: answer})
+    assert till.ran == [5]
+    (output,) = final.get_outputs()[-1:]
+    assert output.text.endswith("thanks")
+    assert results(client.seen[1].messages) == [("a", "looked"), ("b", "paid 5")]
+    assert unpaired(client.seen[1].messages) == []
+
+
+@streaming
+async def test_several_approvals_are_answered_together(stream: bool) -> None:
+    till = Till()
+    client: ScriptedChatClient[Any] = ScriptedChatClient(
+        calls(call("a", "pay", {"amount": 1}), call("b", "pay", {"amount": 2})), "done"
+    )
+    workflow = workflow_of(Agent(client, name="clerk", tools=till.tools))
+    first = await start(workflow, stream)
+    answers = {
+        event.request_id: event.data.to_function_approval_response(
+            event.data.function_call.call_id == "b"
+        )
+        for event in first.get_request_info_events()
+    }
+    assert len(answers) == 2
+    await start(workflow, stream, responses=answers)
+    assert till.ran == [2]
+    assert [one for one, _ in results(client.seen[1].messages)] == ["a", "b"]
+    assert unpaired(client.seen[1].messages) == []
+
+
+@streaming
+async def test_a_call_of_a_declared_tool_is_answered_with_its_result(stream: bool) -> None:
+    asks: FunctionTool[Any] = FunctionTool(name="asks", input_model={"type": "object"})
+    client: ScriptedChatClient[Any] = ScriptedChatClient(call("q", "asks"), "done")
+    workflow = workflow_of(Agent(client, name="clerk", tools=asks))
+    first = await start(workflow, stream)
+    (event,) = first.get_request_info_events()
+    assert event.data.name == "asks"
+    answer = Content.from_function_result("q", result="42")
+    final = await start(workflow, stream, responses={event.request_id: answer})
+    assert final.get_outputs()[-1].text.endswith("done")
+    assert results(client.seen[1].messages) == [("q", "42")]
+    assert unpaired(client.seen[1].messages) == []
+
+
+async def test_a_question_of_an_agent_in_an_agent_in_a_workflow_reaches_it() -> None:
+    """Case C6 of the list, with a workflow around it."""
+    till = Till()
+    inner_client: ScriptedChatClient[Any] = ScriptedChatClient(
+        call("p", "pay", {"amount": 7}), "inner done"
+    )
+    inner = Agent(inner_client, name="inner", tools=till.tools)
+    client: ScriptedChatClient[Any] = ScriptedChatClient(
+        call("c", "inner", {"task": "pay it"}), "outer done"
+    )
+    workflow = workflow_of(Agent(client, name="outer", tools=inner.as_tool()))
+    (event,) = (await workflow.run("hi")).get_request_info_events()
+    assert list(event.data.additional_properties["path"]) == ["outer", "c", "inner", "pay"]
+    answer = event.data.to_function_approval_response(True)
+    final = await workflow.run(responses={event.request_id: answer})
+    assert till.ran == [7]
+    assert len(inner_client.seen) == 2
+    assert final.get_outputs()[-1].text.endswith("outer done")
