@@ -51,7 +51,9 @@ class MailboxPolicy:
             is told by a `MailboxFullError`.
     """
 
-    capacity: int = attrs.field(default=1000, validator=attrs.validators.ge(1))
+    capacity: int = attrs.field(
+        default=1000, validator=[attrs.validators.instance_of(int), attrs.validators.ge(1)]
+    )
     overflow: str = attrs.field(default="block", validator=attrs.validators.in_(OVERFLOWS))
 
 

@@ -477,8 +477,19 @@ class MailboxMachine(RuleBasedStateMachine):
 TestMailboxMachine = MailboxMachine.TestCase
 
 
-def test_a_policy_that_makes_no_sense_is_refused() -> None:
+@pytest.mark.parametrize("capacity", [0, -1])
+def test_a_mailbox_has_room_for_one_at_least(capacity: int) -> None:
     with pytest.raises(ValueError, match="capacity"):
-        MailboxPolicy(capacity=0)
+        MailboxPolicy(capacity)
+
+
+@pytest.mark.parametrize("capacity", [1.5, float("nan"), float("inf"), "10", None])
+def test_the_capacity_of_a_mailbox_is_a_whole_number(capacity: Any) -> None:
+    with pytest.raises(TypeError, match="capacity"):
+        MailboxPolicy(capacity)
+
+
+@pytest.mark.parametrize("overflow", ["explode", "", None])
+def test_an_overflow_that_is_no_policy_is_refused(overflow: Any) -> None:
     with pytest.raises(ValueError, match="overflow"):
-        MailboxPolicy(overflow="explode")
+        MailboxPolicy(overflow=overflow)
