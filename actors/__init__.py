@@ -155,7 +155,11 @@ if TYPE_CHECKING:
         Commit as Commit,
         FileCheckpointStorage as FileCheckpointStorage,
         InMemoryCheckpointStorage as InMemoryCheckpointStorage,
+        JobQueue as JobQueue,
+        JobStatus as JobStatus,
+        Lease as Lease,
         LogStorage as LogStorage,
+        Note as Note,
         Position as Position,
         PostgresCheckpointStorage as PostgresCheckpointStorage,
         PruneReport as PruneReport,
@@ -276,6 +280,8 @@ if TYPE_CHECKING:
         IntegrationInvalidAuthException as IntegrationInvalidAuthException,
         IntegrationInvalidRequestException as IntegrationInvalidRequestException,
         IntegrationInvalidResponseException as IntegrationInvalidResponseException,
+        JobStateError as JobStateError,
+        LeaseLostError as LeaseLostError,
         LocalModelError as LocalModelError,
         Log as Log,
         Message as Message,
@@ -397,6 +403,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             InMemoryCheckpointStorage LogStorage Position PostgresCheckpointStorage
             PruneReport Retention RunInfo RunLog SQLiteCheckpointStorage Stored
             keep_every keep_last open_storage
+            JobQueue JobStatus Lease Note
         """,
         "actors.workflows": """
             UndeclaredTypeError
@@ -449,6 +456,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             WorkflowRunnerException add_usage_details decode default_codec default_registry
             detect_media_type_from_base64 encode map_chat_to_agent_update merge_chat_options
             normalize_messages prepend_instructions_to_messages register_type validate_tool_mode
+            LeaseLostError JobStateError
         """,
     },
 )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         CheckpointNotFoundError as CheckpointNotFoundError,
         CheckpointVersionError as CheckpointVersionError,
         CorruptCheckpointError as CorruptCheckpointError,
+        JobStateError as JobStateError,
+        LeaseLostError as LeaseLostError,
         StaleWriterError as StaleWriterError,
         StorageError as StorageError,
         StorageUrlError as StorageUrlError,
@@ -172,6 +174,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             CheckpointError CheckpointIdError CheckpointNotFoundError CheckpointVersionError
             CorruptCheckpointError StaleWriterError StorageError StorageUrlError
             UnsavableTypeError
+            LeaseLostError JobStateError
         """,
         "protocols._checkpoints": """
             CheckpointStorage EXECUTOR_STATE_KEY WorkflowCheckpoint

@@ -71,3 +71,11 @@ class UnsavableTypeError(UnregisteredTypeError, WorkflowCheckpointException):
         message: which type, and how to register it.
         path: where in what is stored, beginning with the entry.
     """
+
+
+class LeaseLostError(StaleWriterError):
+    """The lease of a job has ended, and somebody else may have the job; this worker must stop."""
+
+
+class JobStateError(CheckpointError):
+    """A job isn't in a state in which this can be done to it."""

@@ -8,6 +8,12 @@ if TYPE_CHECKING:
     from actors.checkpoint._file import (
         FileCheckpointStorage as FileCheckpointStorage,
     )
+    from actors.checkpoint._jobs_types import (
+        JobQueue as JobQueue,
+        JobStatus as JobStatus,
+        Lease as Lease,
+        Note as Note,
+    )
     from actors.checkpoint._memory import (
         InMemoryCheckpointStorage as InMemoryCheckpointStorage,
     )
@@ -44,6 +50,9 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "actors.checkpoint._file": """
             FileCheckpointStorage
+        """,
+        "actors.checkpoint._jobs_types": """
+            JobQueue JobStatus Lease Note
         """,
         "actors.checkpoint._memory": """
             InMemoryCheckpointStorage

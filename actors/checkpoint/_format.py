@@ -14,7 +14,7 @@ from actors.checkpoint._seal import VERSION, seal, unseal
 from actors.checkpoint._types import CheckpointFacts, RunInfo
 from protocols._checkpoint_errors import CorruptCheckpointError
 from protocols._codec import default_codec
-from protocols._errors import CodecError
+from protocols._errors import CodecError, UnknownTagError
 from protocols._frozen import FrozenDict
 
 T = TypeVar("T")
@@ -53,6 +53,21 @@ class Sealer:
         """Return the record of what is known of a run from the beginning."""
         tree = [info.workflow_name, info.signature, info.forked_from, info.created]
         return self._seal(tree, _place("run", info.run_id, 0))
+
+    def value(self, kind: str, name: str, value: Any) -> bytes:
+        """Return the record of any value."""
+        return seal(default_codec.encode(value, encoding="msgpack"), f"{kind} {name!r}", self.key)
+
+    def read_value(self, kind: str, name: str, record: bytes) -> Any:
+        """Return the value of a record."""
+        place = f"{kind} {name!r}"
+        _, body = unseal(record, place, self.key)
+        try:
+            return default_codec.decode(body, encoding="msgpack")
+        except UnknownTagError:
+            raise
+        except CodecError as exc:
+            raise CorruptCheckpointError(f"{place} is malformed: {exc}") from exc
 
     def read_head(self, run_id: str, sequence: int, record: bytes) -> Head:
         """Return a head."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import weakref
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import attrs
+import trio
 
 from actors.checkpoint._fence import refusal, taken
+from actors.checkpoint._format import Sealer
+from actors.checkpoint._jobs import Looking, SQLJobs
 from actors.checkpoint._lane import InlineLane
 from actors.checkpoint._rows import Head, Opened, Row
+from actors.checkpoint._sqlite_backend import SQLiteBackend
 from actors.checkpoint._storage import LogStore
 from actors.checkpoint._types import RunInfo
 
@@ -169,3 +175,10 @@ class InMemoryCheckpointStorage(LogStore):
 
     def __init__(self) -> None:
         super().__init__(InlineLane(MemoryBackend()))
+
+    @cached_property
+    def jobs(self) -> SQLJobs:
+        """Jobs for workers in this program; see `JobQueue`. Leases end by trio's clock."""
+        table = SQLiteBackend(":memory:", Sealer(), clock=trio.current_time)
+        weakref.finalize(self, table.close)
+        return SQLJobs(InlineLane(table), Looking())

@@ -6,7 +6,9 @@ import importlib.util
 from urllib.parse import urlsplit
 
 from actors.checkpoint._format import Sealer
+from actors.checkpoint._jobs import SQLJobs
 from actors.checkpoint._postgres_lane import PostgresLane
+from actors.checkpoint._postgres_news import PostgresNews
 from actors.checkpoint._storage import LogStore
 from protocols._checkpoint_errors import StorageUrlError
 
@@ -21,6 +23,9 @@ class PostgresCheckpointStorage(LogStore):
         url: of the database: ``postgresql://user:password@host/database``.
         connections: how many calls may go on at once, beside the commits.
         key: signs what is written, and refuses what wasn't signed with it (HMAC with SHA-256).
+
+    Attributes:
+        jobs: jobs for workers on any machine; see `JobQueue`.
     """
 
     def __init__(self, url: str, *, connections: int = 4, key: bytes | None = None) -> None:
@@ -29,6 +34,13 @@ class PostgresCheckpointStorage(LogStore):
         self.place = _without_password(url)
         lane = PostgresLane(url, self.place, Sealer(key), connections=connections)
         super().__init__(lane)
+        self._news = PostgresNews(lane)
+        self.jobs = SQLJobs(lane, self._news)
+
+    async def aclose(self) -> None:
+        """Write what is on its way, and close all connections."""
+        self._news.close()
+        await super().aclose()
 
 
 def _without_password(url: str) -> str:

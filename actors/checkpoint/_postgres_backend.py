@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from actors.checkpoint._fence import refusal
 from actors.checkpoint._sql_backend import RUN, SQLBackend
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "trio_actors"
 SCHEMA_VERSION: Final = 1
+#: Where waiting jobs are told of.
+CHANNEL: Final = "trio_actors_jobs"
 # Names our lock among those of everybody who uses the database.
 _LOCK: Final = 0x7472696F
 
@@ -138,42 +140,54 @@ class PostgresBackend(SQLBackend):
         super().__init__(place, sealer)
         self.connection = connection
 
+    LOCKED: ClassVar[str] = " for update"
+    SKIP_LOCKED: ClassVar[str] = " for update skip locked"
+
+    def now(self) -> float:
+        """Return the time by which leases end: the server's."""
+        ((found,),) = self.query("select extract(epoch from clock_timestamp())::float8")
+        return float(found)
+
+    def notify(self, queue: str) -> None:
+        """Tell who waits for jobs."""
+        self.do("select pg_notify(?, ?)", (CHANNEL, queue))
+
     def is_alive(self) -> bool:
         """Whether the connection can be used."""
         return not self.connection.closed
 
-    def _told(self) -> AbstractContextManager[None]:
+    def told(self) -> AbstractContextManager[None]:
         return translating(self.place)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         with self.connection.transaction():
             yield
 
-    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self.connection.execute(_marked(statement), values).fetchall()
 
-    def _do(self, statement: str, values: Sequence[Any] = ()) -> None:
+    def do(self, statement: str, values: Sequence[Any] = ()) -> None:
         self.connection.execute(_marked(statement), values)
 
-    def _do_each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+    def do_each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         with self.connection.cursor() as cursor:
             cursor.executemany(_marked(statement), list(values))
 
     def _take_over(self, info: RunInfo, about: bytes) -> None:
-        self._do(_TAKE_OVER, (info.run_id, info.workflow_name, about))
+        self.do(_TAKE_OVER, (info.run_id, info.workflow_name, about))
 
     def append(self, writes: Sequence[Write]) -> list[BaseException | None]:
         """Write commits in one transaction; one that is refused doesn't harm the others."""
         try:
-            with self._told(), self._transaction():
+            with self.told(), self.transaction():
                 return self._append(writes)
         except StorageError as exc:
             return [exc] * len(writes)
 
     def _append(self, writes: Sequence[Write]) -> list[BaseException | None]:
         numbers = sorted({write.number for write in writes})
-        incarnations = dict(self._query(_LOCK_RUNS, (numbers,)))
+        incarnations = dict(self.query(_LOCK_RUNS, (numbers,)))
         last = {number: self._last(number) for number in numbers if number in incarnations}
         errors: list[BaseException | None] = []
         commits, parts = [], []
@@ -184,13 +198,13 @@ class PostgresBackend(SQLBackend):
             if error is not None:
                 continue
             last[number] = sequence = row.head.sequence
-            low, seal = number * RUN, self._sealer
+            low, seal = number * RUN, self.sealer
             commits.append((low + sequence, seal.head(run_id, row.head), seal.body(run_id, row)))
             parts += [(low + part, seal.part(run_id, part, body)) for part, body in row.parts]
         if commits:
-            self._do_each("insert into commits(id, head, body) values (?, ?, ?)", commits)
+            self.do_each("insert into commits(id, head, body) values (?, ?, ?)", commits)
         if parts:
-            self._do_each("insert into parts(id, body) values (?, ?)", parts)
+            self.do_each("insert into parts(id, body) values (?, ?)", parts)
         return errors
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class PostgresLane:
 
     def __init__(self, url: str, place: str, sealer: Sealer, *, connections: int) -> None:
         self._url = url
-        self._place = place
+        self.place = place
         self._sealer = sealer
         self._connections = connections
         self._writer = ThreadLane(self._connect)
@@ -59,14 +59,14 @@ class PostgresLane:
         """Return a new connection."""
         import psycopg
 
-        with translating(self._place):
+        with translating(self.place):
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=PATIENCE)
-            prepare(connection, self._place)
+            prepare(connection, self.place)
             _configure(connection)
             return connection
 
     def _connect(self) -> Backend:
-        return PostgresBackend(self.connect(), self._place, self._sealer)
+        return PostgresBackend(self.connect(), self.place, self._sealer)
 
     def _opened_pool(self) -> psycopg_pool.ConnectionPool[Any]:
         import psycopg_pool
@@ -95,13 +95,13 @@ class PostgresLane:
                 with job.lock:
                     job.connection = connection
                 try:
-                    job.result = job.do(PostgresBackend(connection, self._place, self._sealer))
+                    job.result = job.do(PostgresBackend(connection, self.place, self._sealer))
                 finally:
                     with job.lock:
                         job.connection = None
         except psycopg_pool.PoolTimeout as exc:
             job.error = StorageError(
-                f"{self._place}: no connection within {PATIENCE} s: check that the server runs "
+                f"{self.place}: no connection within {PATIENCE} s: check that the server runs "
                 "and can be reached",
                 exc,
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from actors.checkpoint._format import Sealer
 from actors.checkpoint._inline_sqlite import InlineSQLiteLane
+from actors.checkpoint._jobs import Looking, SQLJobs
 from actors.checkpoint._sqlite_backend import SQLiteBackend
 from actors.checkpoint._storage import LogStore
 from actors.checkpoint._thread_lane import ThreadLane
@@ -28,6 +29,9 @@ class SQLiteCheckpointStorage(LogStore):
             death of the process and writes at once, several times faster for a run that is
             alone; a loss of power may take the last commits.
         key: signs what is written, and refuses what wasn't signed with it (HMAC with SHA-256).
+
+    Attributes:
+        jobs: jobs for workers on this machine; see `JobQueue`.
     """
 
     def __init__(
@@ -47,3 +51,4 @@ class SQLiteCheckpointStorage(LogStore):
             else ThreadLane(partial(SQLiteBackend, self.path, sealer))
         )
         super().__init__(lane)
+        self.jobs = SQLJobs(lane, Looking())

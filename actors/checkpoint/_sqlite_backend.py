@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
@@ -26,7 +27,7 @@ from protocols._checkpoint_errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from actors.checkpoint._backend import Write
@@ -45,6 +46,7 @@ class SQLiteBackend(SQLBackend):
         synchronous: ``FULL`` or ``NORMAL``.
         patience: how long to wait while another process writes, in seconds.
         moves_wal: whether commits move the log of writes into the file now and then.
+        clock: by which leases end.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class SQLiteBackend(SQLBackend):
         synchronous: str = "FULL",
         patience: float = 5.0,
         moves_wal: bool = True,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(path, sealer)
+        self._clock = clock
         with told(path):
             self.db = sqlite3.connect(
                 path, timeout=patience, isolation_level=None, check_same_thread=False
@@ -81,9 +85,9 @@ class SQLiteBackend(SQLBackend):
 
     def _checked_version(self) -> int:
         """Return the version of the tables; 0 if there are none."""
-        ((version,),) = self._query("pragma user_version")
-        ((owner,),) = self._query("pragma application_id")
-        ((tables,),) = self._query("select count(*) from sqlite_schema")
+        ((version,),) = self.query("pragma user_version")
+        ((owner,),) = self.query("pragma application_id")
+        ((tables,),) = self.query("select count(*) from sqlite_schema")
         if owner not in {0, APPLICATION_ID} or (tables and owner != APPLICATION_ID):
             raise CorruptCheckpointError(
                 f"{self.place} is a SQLite database of another program; give the storage a file "
@@ -97,23 +101,23 @@ class SQLiteBackend(SQLBackend):
         return int(version)
 
     def _migrate(self) -> None:
-        with self._transaction():
+        with self.transaction():
             # Another process may have done it while this one waited.
             for older in range(self._checked_version(), SCHEMA_VERSION):
                 for statement in _statements(MIGRATIONS.get(older, "")):
-                    self._do(statement)
+                    self.do(statement)
             for statement in _statements(TABLES):
-                self._do(statement)
-            self._do(f"pragma application_id = {APPLICATION_ID}")
-            self._do(f"pragma user_version = {SCHEMA_VERSION}")
+                self.do(statement)
+            self.do(f"pragma application_id = {APPLICATION_ID}")
+            self.do(f"pragma user_version = {SCHEMA_VERSION}")
 
     # ------------------------------------------------------------------ statements
 
-    def _told(self) -> AbstractContextManager[None]:
+    def told(self) -> AbstractContextManager[None]:
         return told(self.place)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         self.db.execute("begin immediate")
         try:
             yield
@@ -123,14 +127,18 @@ class SQLiteBackend(SQLBackend):
                 self.db.execute("rollback")
             raise
 
-    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self.db.execute(statement, values).fetchall()
 
-    def _do(self, statement: str, values: Sequence[Any] = ()) -> None:
+    def do(self, statement: str, values: Sequence[Any] = ()) -> None:
         self.db.execute(statement, values)
 
-    def _do_each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+    def do_each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         self.db.executemany(statement, values)
+
+    def now(self) -> float:
+        """Return the time by which leases end: all of its users are on one machine."""
+        return self._clock()
 
     def _take_over(self, info: RunInfo, about: bytes) -> None:
         values = {"id": info.run_id, "workflow": info.workflow_name, "about": about}
@@ -141,7 +149,7 @@ class SQLiteBackend(SQLBackend):
     def append(self, writes: Sequence[Write]) -> list[BaseException | None]:
         """Write commits in one transaction; one that is refused doesn't harm the others."""
         try:
-            with self._transaction():
+            with self.transaction():
                 return [self._append(write) for write in writes]
         except sqlite3.Error as exc:
             return [translated(exc, self.place)] * len(writes)
@@ -150,13 +158,13 @@ class SQLiteBackend(SQLBackend):
         if self._insert(write.number, write.run_id, write.row):
             self._add_parts(write.number, write.run_id, write.row)
             return None
-        found = self._query("select incarnation from runs where number = ?", (write.number,))
+        found = self.query("select incarnation from runs where number = ?", (write.number,))
         incarnation = found[0][0] if found else None
         error = refusal(write, incarnation, self._last(write.number))
         return error or StorageError(f"{self.place}: the commit wasn't written")
 
     def _insert(self, number: int, run_id: str, row: Row) -> bool:
-        low, seal = number * RUN, self._sealer
+        low, seal = number * RUN, self.sealer
         values = {
             "id": low + row.head.sequence,
             "head": seal.head(run_id, row.head),

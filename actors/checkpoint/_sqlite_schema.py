@@ -28,12 +28,12 @@ create table if not exists jobs(
     number integer primary key autoincrement,
     id text not null unique,
     queue text not null,
-    body blob not null,
     state text not null,
     owner text not null,
     token integer not null,
     until real not null,
-    result blob
+    body blob not null,
+    result blob not null
 );
 create index if not exists waiting on jobs(queue, state, number);
 create table if not exists notes(
