@@ -90,7 +90,7 @@ async def test_what_could_not_be_stored_is_in_no_result(
     async with trio.open_nursery() as nursery:
         storage = ShakyStorage(nursery, seconds=1.0, fails=lambda n: n >= 2)
         workflow = chain(Node("a"), Node("b"), Node("c"), checkpoint_storage=storage)
-        source = workflow.run(1, stream=True)._events  # type: ignore[attr-defined]
+        source = workflow.run(1, stream=True)._events
         with pytest.raises(StorageError):
             async for _ in source:
                 pass

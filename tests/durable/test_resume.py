@@ -116,7 +116,7 @@ async def test_state_and_joins_are_what_they_would_have_been(
 async def test_what_a_join_has_collected_is_there_after_a_restart() -> None:
     """Case B9 of the list of known failures: messages at a join got lost in a restore."""
 
-    def make() -> Workflow:
+    def make() -> Any:
         start, fast, slow, after, end = Node("start"), Node("a"), Asks("q"), Node("b"), Node("j")
         builder = WorkflowBuilder(
             start_executor=start, checkpoint_storage=storage, name="flow", output_from=[end]
@@ -163,22 +163,23 @@ async def test_a_failed_run_leaves_nothing_at_the_join_of_the_next_one() -> None
 
 async def test_mutable_attributes_come_back_from_the_last_snapshot() -> None:
     storage = InMemoryCheckpointStorage()
-    make = lambda: chain(  # noqa: E731
-        Attributes("a"), Attributes("b"), checkpoint_storage=storage, name="flow"
-    )
+
+    def make() -> Any:
+        return chain(Attributes("a"), Attributes("b"), checkpoint_storage=storage, name="flow")
+
     await make().run(1)
     workflow = make()
     ids = [info.checkpoint_id for info in await infos_of(storage, "flow")]
     result = await workflow.run(checkpoint_id=ids[1])
     assert result.get_outputs() == [[1], [2]]
-    assert workflow.executors["a"].seen == [1]  # type: ignore[attr-defined]
+    assert workflow.executors["a"].seen == [1]
 
 
 async def test_requests_keep_their_ids_and_are_told_of_again_while_they_are_open() -> None:
     """Case C7 of the list of known failures: answered requests were asked again."""
     storage = InMemoryCheckpointStorage()
 
-    def make() -> Workflow:
+    def make() -> Any:
         return chain(
             Asks("one"), Asks("two"), Node("end"), checkpoint_storage=storage, name="flow"
         )

@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from actors.checkpoint._types import CheckpointFacts, Commit
+from actors.workflows._deliveries import ChildTurn
 from actors.workflows._durable._changes import Changes
 from actors.workflows._durable._ending import Ending
 from actors.workflows._durable._foreign import ForeignLog
 from actors.workflows._durable._ledger import GraphLedger
+from actors.workflows._durable._places import part_of, place_of
 from actors.workflows._durable._prefix import DurablePrefix
 from protocols._checkpoint_errors import StaleWriterError, StorageError
 from protocols._events import WorkflowErrorDetails, WorkflowEvent
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
     from actors.workflows._deliveries import Delivery, News
     from actors.workflows._durable._journal import JournalEntry
     from actors.workflows._durable._opening import Opening
+    from actors.workflows._durable._places import Place
     from actors.workflows._durable._prefix import Ticket
+    from actors.workflows._nested import NestedConductor
     from actors.workflows._run import Run
     from actors.workflows._settings import Durability, OnCheckpointError
 
@@ -63,7 +67,8 @@ class DurableGate:
         self._durability = durability
         self._warns = on_error == "warn"
         self._changes = Changes()
-        self._ledgers: dict[tuple[str, ...] | None, GraphLedger] = {}
+        self._ledgers: dict[Place, GraphLedger] = {}
+        self._has_begun = False
         self._prefix: DurablePrefix[Callable[[], object]] = DurablePrefix()
         self._log: RunLog | None = None
         self._run: Run | None = None
@@ -74,11 +79,14 @@ class DurableGate:
 
     def ledger(self, conductor: Conductor) -> GraphLedger:
         """Return what is stored of one graph of the run."""
-        found = self._ledgers.get(conductor.path)
+        place = place_of(conductor)
+        found = self._ledgers.get(place)
         if found is None:
-            found = self._ledgers[conductor.path] = GraphLedger(
-                conductor.graph, conductor.path, self._changes
-            )
+            found = self._ledgers[place] = GraphLedger(conductor.graph, place, self._changes)
+            if conductor.carry.restored is not None:
+                found.know_restored(conductor)
+            else:
+                found.know(conductor, self._opening.undelivered if not place else 0)
         return found
 
     # ------------------------------------------------------------------ the run's life
@@ -88,12 +96,9 @@ class DurableGate:
         self._run = run
         self._log, carry = await self._opening.open()
         run.run_id = self._log.run.run_id
+        self._changes.know(self._opening.keys)
         run.go_on_from(carry)
-        ledger = self.ledger(run.conductor)
-        if carry.restored is not None:
-            ledger.know_restored(run.conductor)
-        else:
-            ledger.know(run.conductor)
+        self.ledger(run.conductor)
 
     async def close(self, run: Run, escaped: BaseException | None) -> None:
         """Write how the run ended, and wait until all is safe.
@@ -131,30 +136,68 @@ class DurableGate:
         ledger = self.ledger(conductor)
         kind: CommitKind
         if ctx is None:
-            kind = self._begin(conductor, ledger, news)
+            kind = self._outside(conductor, ledger, news)
+        elif ctx.rare is not None and ctx.rare.opens is not None:
+            kind = "turn"
+            self._opened(conductor, ledger, ctx)
         else:
             is_round = bool(news.applied) and conductor.settings.schedule == "superstep"
-            kind = "round" if is_round else "turn"
+            is_root = conductor is conductor.run.conductor
+            kind = "round" if is_round and is_root else "turn"
             ledger.turn(conductor, ctx, news)
             self._let_go(ctx.delivery.seq, news)
-        is_checkpoint = bool(news.applied) if ctx is not None else kind != "journal"
+        is_checkpoint = kind not in {"turn", "journal"} or (
+            kind == "turn" and bool(news.applied) and not ledger.place
+        )
         facts = self._facts(conductor, "") if is_checkpoint else None
         self._write(kind, facts, partial(conductor.settled, news))
 
+    def _opened(self, conductor: Conductor, ledger: GraphLedger, ctx: TurnContext) -> None:
+        """A turn goes on in a workflow inside."""
+        message: ChildTurn = conductor.outbox.open[ctx.delivery.seq].message
+        child = conductor.carry.children[message.key]
+        self._ledgers.pop((*ledger.place, part_of(child.host, message.key)), None)
+        ledger.opened(conductor, ctx, message.key)
+
+    def _outside(self, conductor: Conductor, ledger: GraphLedger, news: News) -> CommitKind:
+        """Something comes in that no turn has sent."""
+        if not self._has_begun:
+            self._has_begun = True
+            return self._begin(conductor, ledger, news)
+        ledger.outside(conductor, news)
+        if not ledger.place:
+            asked = any(each.request is not None for each in news.deliveries)
+            is_inside = any(isinstance(each.message, ChildTurn) for each in news.deliveries)
+            return "turn" if is_inside else "response" if asked else "input"
+        nested: NestedConductor = conductor  # type: ignore[assignment]  # since it has a place
+        ledger.child_began(nested.parent.carry.children[nested.key])
+        return "turn"
+
     def _begin(self, conductor: Conductor, ledger: GraphLedger, news: News) -> CommitKind:
+        """The run begins, or goes on."""
         opening, run = self._opening, conductor.run
         if isinstance(self._log, ForeignLog):
             run.nursery.start_soon(self._log.work)
-        ledger.begin(conductor, news, opening.answered, opening.undelivered)
+        if conductor.carry.beginning:
+            ledger.forget_result()
+        ledger.outside(conductor, news)
         for seq, at, entry in opening.settled:
             ledger.effect(seq, at, entry)
         self._note_verdict(ledger, news)
         self._changes.remove("ended")
         if opening.is_whole:
-            whole = ledger.all_of(conductor)
-            for key, value in whole.items():
+            for key, value in self._whole(run).items():
                 self._changes.put(key, value)
         return opening.kind
+
+    def _whole(self, run: Run) -> dict[str, Any]:
+        """Return everything that there is to store."""
+        found: dict[str, Any] = {}
+        for conductor in run.conductors:
+            ledger = self.ledger(conductor)
+            found.update(ledger.all_of(conductor))
+            found.update(ledger.waiting_children(conductor))
+        return found
 
     def try_again(self, conductor: Conductor, ctx: TurnContext) -> None:
         """Count a failed attempt, and forget what models said in it."""
@@ -269,11 +312,7 @@ class DurableGate:
         assert run is not None
         try:
             self._log = await self._opening.reopen(run.run_id)
-            whole = {}
-            for conductor in run.conductors:
-                ledger = self.ledger(conductor)
-                whole.update(ledger.all_of(conductor))
-                ledger.know(conductor)
+            whole = self._whole(run)
             self._changes.clear()
             facts = self._facts(run.conductor, "")
             commit = Commit(whole, (), "round", facts, is_whole=True)

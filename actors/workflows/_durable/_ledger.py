@@ -20,16 +20,22 @@
 #   attempts/<seq>       attempts at a message that ended badly
 #   outputs              what was yielded since the run was last given something
 #   undelivered/<n>      what nobody took
+#   child                of a workflow inside: what is known of it beside its state
 #
-# Workflows inside have theirs under their path (see `_keys`).
+# Workflows inside have theirs under their place (see `_places`).
 """What of a run is stored, as entries by key, and what of it a commit changes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
+from actors.workflows._durable._carried import child_entries, inside
 from actors.workflows._durable._gathered import GatheredLedger
+from actors.workflows._durable._keys import prefix_of
 from actors.workflows._durable._names import Names
+from actors.workflows._durable._places import StoredChild, part_of
 from actors.workflows._durable._records import (
     StoredDelivery,
     StoredEffects,
@@ -40,13 +46,16 @@ from actors.workflows._durable._whole import all_of, kept_of
 from protocols._log import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
+    from actors.workflows._carry import Child
+    from actors.workflows._children import Taken
     from actors.workflows._conductor import Conductor
     from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import News
+    from actors.workflows._deliveries import Effects, News
     from actors.workflows._durable._changes import Changes
     from actors.workflows._durable._journal import JournalEntry
+    from actors.workflows._durable._places import Place
     from actors.workflows._graph import Graph
 
 
@@ -55,13 +64,14 @@ class GraphLedger:
 
     Args:
         graph: whose state it is.
-        path: where in the run its workflow is.
+        place: where in the run its workflow is.
         changes: where to note what changes.
     """
 
-    def __init__(self, graph: Graph, path: tuple[str, ...] | None, changes: Changes) -> None:
+    def __init__(self, graph: Graph, place: Place, changes: Changes) -> None:
         self._graph = graph
-        self._names = Names(graph, path)
+        self.place = place
+        self._names = Names(graph, place)
         self._changes = changes
         self._gathered = GatheredLedger(graph, self._names, changes)
         # What is stored already, as far as a commit has to know it.
@@ -69,7 +79,7 @@ class GraphLedger:
         self._attempts: set[int] = set()
         self._journals: dict[int, int] = {}
         self._effects: set[int] = set()
-        self._outputs: Log[tuple[str, Any]] = Log()
+        self._outputs: Log[tuple[str | None, Any]] = Log()
         self._undelivered = 0
 
     def key(self, kind: str, *names: str) -> str:
@@ -78,26 +88,41 @@ class GraphLedger:
 
     # ------------------------------------------------------------------ what a commit changes
 
-    def begin(
-        self, conductor: Conductor, news: News, answered: Iterable[str], undelivered: int
-    ) -> None:
-        """Note what a run begins with.
+    def forget_result(self) -> None:
+        """Note that the run is given something: what came before was another result."""
+        self._outputs = Log()
+        self._changes.remove(self.key("outputs"))
 
-        Args:
-            conductor: of the run's own graph.
-            news: its first deliveries.
-            answered: the requests that these answer.
-            undelivered: how many undelivered messages are stored of before.
-        """
-        for request_id in answered:
-            self._changes.remove(self.key("request", request_id))
-        if conductor.carry.beginning:
-            # It is given something: what came before was another result.
-            self._outputs = Log()
-            self._changes.remove(self.key("outputs"))
-            for n in range(undelivered):
-                self._changes.remove(self.key("undelivered", str(n)))
+    def outside(self, conductor: Conductor, news: News) -> None:
+        """Note what came in that no turn has sent."""
         self._note_news(conductor, news)
+
+    def opened(self, conductor: Conductor, ctx: TurnContext, key: int) -> None:
+        """Note that a turn goes on in a workflow inside, of which all is written down."""
+        changes, seq, child = self._changes, ctx.delivery.seq, conductor.carry.children[key]
+        delivery = StoredDelivery.of(conductor.outbox.open[seq])
+        changes.put(self.key("queue", str(seq)), delivery)
+        changes.remove_under(prefix_of((*self.place, part_of(child.host, key))))
+        for name, value in child_entries(self._graph, self.place, key, child):
+            changes.put(name, value)
+
+    def child_began(self, child: Child) -> None:
+        """Note that this workflow inside has begun with what it was given."""
+        stored = StoredChild.of(child)
+        self._changes.put(self.key("child"), evolve(stored, beginning=None))
+
+    def _taken(self, conductor: Conductor, host: str, taken: Taken) -> None:
+        """Note what the host of a workflow inside has taken over."""
+        child = conductor.carry.children.get(taken.key)
+        where = (*self.place, part_of(host, taken.key))
+        if child is None:
+            self._changes.remove_under(prefix_of(where))
+            return
+        inner = Names(inside(self._graph, host), where)
+        stored = StoredChild.of(child)
+        self._changes.put(inner.key("child"), evolve(stored, beginning=None))
+        if taken.is_idle:
+            self._changes.remove(inner.key("outputs"))
 
     def turn(self, conductor: Conductor, ctx: TurnContext, news: News) -> None:
         """Note what the commit of a turn has changed."""
@@ -111,6 +136,8 @@ class GraphLedger:
         if ctx.rare is not None:
             for name, request in ctx.rare.requests.items():
                 self._changes.put(self.key("request", name), StoredRequest.of(request))
+            if ctx.rare.taken is not None:
+                self._taken(conductor, ctx.cell.name, ctx.rare.taken)
         if not news.applied:
             effects = conductor.schedule.waiting[seq]
             self._effects.add(seq)
@@ -134,7 +161,11 @@ class GraphLedger:
         changes = self._changes
         for delivery in news.deliveries:
             changes.put(self.key("queue", str(delivery.seq)), StoredDelivery.of(delivery))
+            if delivery.request is not None:
+                changes.remove(self.key("request", delivery.request.id))
         found = conductor.outbox.leftovers.all() if len(conductor.outbox.leftovers) else ()
+        for n in range(len(found), self._undelivered):
+            changes.remove(self.key("undelivered", str(n)))
         for n in range(self._undelivered, len(found)):
             stored = StoredUndelivered.of(found[n])
             changes.put(self.key("undelivered", str(n)), stored)
@@ -150,8 +181,7 @@ class GraphLedger:
         for effects in news.applied:
             for name in effects.writes or ():
                 changes.put(self.key("shared", name), conductor.shared[name])
-            if effects.outputs and self._graph.designation(effects.source) is not None:
-                said = [(effects.source, output) for output in effects.outputs]
+            if said := _said(self._graph, effects):
                 self._outputs = self._outputs.extended(said)
                 changes.put(self.key("outputs"), self._outputs)
 
@@ -174,6 +204,12 @@ class GraphLedger:
             found[self.key("outputs")] = self._outputs
         return found
 
+    def waiting_children(self, conductor: Conductor) -> Iterator[tuple[str, Any]]:
+        """Yield all entries of workflows inside that aren't at work."""
+        for key, child in conductor.carry.children.items():
+            if key not in conductor.children.active:
+                yield from child_entries(self._graph, self.place, key, child)
+
     def know_restored(self, conductor: Conductor) -> None:
         """Take what was loaded for stored; the conductor hasn't begun."""
         carry = conductor.carry
@@ -187,11 +223,20 @@ class GraphLedger:
         self._undelivered = len(restored.undelivered)
         self._outputs = Log(restored.outputs)
 
-    def know(self, conductor: Conductor) -> None:
-        """Take what *conductor* holds for stored."""
+    def know(self, conductor: Conductor, undelivered: int = 0) -> None:
+        """Take what *conductor* holds for stored, and some undelivered messages of before."""
         self._states = kept_of(conductor)
         self._attempts = set(conductor.attempts.failed)
         self._journals = {seq: len(each) for seq, each in (conductor.journals or {}).items()}
         self._effects = set(conductor.schedule.waiting)
-        self._undelivered = len(conductor.outbox.leftovers)
+        self._undelivered = len(conductor.outbox.leftovers) or undelivered
         self._gathered.know(conductor.outbox)
+
+
+def _said(graph: Graph, effects: Effects) -> list[tuple[str | None, Any]]:
+    """What a turn yielded, and what that counts as; what is hidden is left out."""
+    kind = graph.designation(effects.source)
+    said = [] if kind is None else [(kind, output) for output in effects.outputs]
+    if effects.rare is not None and effects.rare.taken is not None:
+        said += [("intermediate", each) for each in effects.rare.taken.intermediates]
+    return said  # type: ignore[return-value]  # a list of narrower tuples

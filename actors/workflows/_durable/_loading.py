@@ -6,16 +6,20 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from actors.workflows._carry import Carry
+from actors.workflows._durable._carried import inside
 from actors.workflows._durable._journal import Journal
 from actors.workflows._durable._keys import parse
 from actors.workflows._durable._names import join_names
+from actors.workflows._durable._places import key_in
 from actors.workflows._durable._restored import Restored
 from protocols._errors import WorkflowCheckpointException
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from actors.workflows._carry import Child
     from actors.workflows._deliveries import Delivery
+    from actors.workflows._durable._places import Place
     from actors.workflows._durable._records import StoredItem
     from actors.workflows._graph import Graph
     from actors.workflows._maps import Batch, Scope
@@ -23,28 +27,28 @@ if TYPE_CHECKING:
 Entries = dict[str, dict[tuple[str, ...], Any]]
 
 
-def by_kind(entries: Mapping[str, Any], path: tuple[str, ...] = ()) -> Entries:
-    """Return the entries of the workflow at *path*: by kind, and by names."""
+def by_kind(entries: Mapping[str, Any], place: Place = ()) -> Entries:
+    """Return the entries of the workflow at *place*: by kind, and by names."""
     found: Entries = defaultdict(dict)
     for key, value in entries.items():
         parsed = parse(key)
-        if parsed.path == path:
+        if parsed.path == place:
             found[parsed.kind][parsed.names] = value
     return found
 
 
-def carry_of(graph: Graph, entries: Mapping[str, Any], path: tuple[str, ...] = ()) -> Carry:
+def carry_of(graph: Graph, entries: Mapping[str, Any], place: Place = ()) -> Carry:
     """Return the state that *entries* hold of a workflow.
 
     Args:
         graph: the workflow's, as it is now.
         entries: those of the whole run.
-        path: where in the run the workflow is.
+        place: where in the run the workflow is.
 
     Raises:
         WorkflowCheckpointException: the graph has no place for something in them.
     """
-    kinds = by_kind(entries, path)
+    kinds = by_kind(entries, place)
     seq, rounds = kinds["numbers"].get((), (0, 0))
     requests = {name: stored.restored() for (name,), stored in kinds["request"].items()}
     restored = _restored(kinds)
@@ -62,11 +66,26 @@ def carry_of(graph: Graph, entries: Mapping[str, Any], path: tuple[str, ...] = (
         late=late,
         inner=inner,
         batches=_batches(kinds),
+        children=_children(graph, entries, place),
         requests=requests,
         rounds=rounds,
         seq=seq,
         restored=restored,
     )
+
+
+def _children(graph: Graph, entries: Mapping[str, Any], place: Place) -> dict[int, Child]:
+    found: dict[int, Child] = {}
+    for key, stored in entries.items():
+        parsed = parse(key)
+        if parsed.kind == "child" and parsed.path[:-1] == place:
+            _require(graph, stored.host, "workflow inside")
+            carry = carry_of(inside(graph, stored.host), entries, parsed.path)
+            outputs = by_kind(entries, parsed.path)["outputs"].get((), ())
+            found[key_in(parsed.path[-1])] = stored.restored(carry, list(outputs))
+            if carry.restored is not None and not carry.restored.deliveries:
+                carry.restored = None  # nothing goes on in it
+    return dict(sorted(found.items()))
 
 
 def _states(graph: Graph, kinds: Entries) -> dict[str, Any]:
@@ -107,14 +126,14 @@ def _joins(
     joins: dict[int, Waiting] = defaultdict(dict)
     late: dict[int, Late] = {}
     inner: dict[Scope, dict[int, tuple[Waiting, Late]]] = {}
-    for (name, source, *inside), items in kinds["join"].items():
+    for (name, source, *scoped), items in kinds["join"].items():
         index = _index(indexes, name)
-        waiting = _inside(inner, inside, index)[0] if inside else joins[index]
+        waiting = _inside(inner, scoped, index)[0] if scoped else joins[index]
         waiting[source] = tuple(items)
-    for (name, *inside), counts in kinds["late"].items():
+    for (name, *scoped), counts in kinds["late"].items():
         index = _index(indexes, name)
-        if inside:
-            _inside(inner, inside, index)[1].update(counts)
+        if scoped:
+            _inside(inner, scoped, index)[1].update(counts)
         else:
             late[index] = dict(counts)
     return dict(joins), late, inner
@@ -130,9 +149,9 @@ def _index(indexes: Mapping[str, int], name: str) -> int:
 
 
 def _inside(
-    inner: dict[Scope, dict[int, tuple[Waiting, Late]]], inside: list[str], index: int
+    inner: dict[Scope, dict[int, tuple[Waiting, Late]]], scoped: list[str], index: int
 ) -> tuple[Waiting, Late]:
-    number, _, position = inside[0].partition(".")
+    number, _, position = scoped[0].partition(".")
     return inner.setdefault((int(number), int(position)), {}).setdefault(index, ({}, {}))
 
 

@@ -18,13 +18,13 @@ class Names:
 
     Args:
         graph: whose state it is.
-        path: where in the run its workflow is.
+        place: where in the run its workflow is.
     """
 
     __slots__ = ("_joins", "_prefix")
 
-    def __init__(self, graph: Graph, path: tuple[str, ...] | None) -> None:
-        self._prefix = prefix_of(path)
+    def __init__(self, graph: Graph, place: tuple[str, ...]) -> None:
+        self._prefix = prefix_of(place)
         self._joins = join_names(graph)
 
     def key(self, kind: str, *names: str) -> str:

@@ -105,6 +105,7 @@ class Opening:
         self.verdict: Verdict | None = None
         self.is_whole = False
         self.undelivered = 0
+        self.keys: tuple[str, ...] = ()
 
     async def open(self) -> tuple[RunLog, Carry]:
         """Return the run's log, and the state to go on from.
@@ -141,9 +142,11 @@ class Opening:
             return await self._opened(str(uuid4()), None)
         self.undelivered = place.undelivered
         log = await self._opened(place.position.run_id, None)
-        if log.sequence == place.position.sequence:
-            return log
-        return await self._opened(str(uuid4()), place.position.checkpoint_id)
+        if log.sequence != place.position.sequence:
+            log = await self._opened(str(uuid4()), place.position.checkpoint_id)
+        if carry.children and log.stored is not None:
+            self.keys = tuple(log.stored.values())
+        return log
 
     async def _opened(self, run_id: str, fork_of: str | None) -> RunLog:
         storage, signature = self._storage, json.dumps(self._signature, sort_keys=True)
@@ -161,6 +164,7 @@ class Opening:
             log, entries = await self._read_log(self._storage, how)
         else:
             log, entries = await self._read_whole(how)
+        self.keys = tuple(entries)
         carry = carry_of(self._graph, entries)
         carry.kwargs = how.kwargs
         self._judge(carry, entries)

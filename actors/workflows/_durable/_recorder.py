@@ -47,7 +47,10 @@ class TurnEffects:
         if isinstance(decision, Replay):
             return TurnEffect(ctx, entry, name, is_known=True, result=decision.result)
         if isinstance(decision, Unknown):
-            raise UnknownOutcomeError(ctx.delivery.target, decision.entry, name)
+            error = UnknownOutcomeError(ctx.delivery.target, decision.entry, name)
+            # It is for no supervisor to try again, and for no model to hear of.
+            ctx.cell.conductor.run.fail(error)
+            raise error
         if decision.write_intent:
             await ctx.record(journal.record(entry), entry)
         return TurnEffect(ctx, entry, name)

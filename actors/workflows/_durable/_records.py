@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from actors.workflows._children import Taken
 from actors.workflows._deliveries import Delivery, Effects, Rare, Request
 from actors.workflows._durable._journal import JournalEntry
 from actors.workflows._maps import Batch
@@ -92,11 +93,14 @@ class StoredEffects:
     chosen: tuple[tuple[str, ...], ...] | None
     scope: tuple[int, int] | None = None
     depth: int = 1
+    intermediates: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, effects: Effects) -> StoredEffects:
         """Make the stored form of effects. What was to be done in this process is left out."""
-        chosen = None if effects.rare is None else effects.rare.chosen
+        rare = effects.rare
+        chosen = None if rare is None else rare.chosen
+        taken = None if rare is None else rare.taken
         return cls(
             effects.source,
             tuple(effects.sent),
@@ -105,14 +109,18 @@ class StoredEffects:
             None if chosen is None else tuple(chosen),
             effects.scope,
             effects.depth,
+            () if taken is None else taken.intermediates,
         )
 
     def restored(self) -> Effects:
         """Make the effects that they were."""
         rare = None
-        if self.chosen is not None:
+        if self.chosen is not None or self.intermediates:
             rare = Rare()
-            rare.chosen = [tuple(targets) for targets in self.chosen]
+            if self.chosen is not None:
+                rare.chosen = [tuple(targets) for targets in self.chosen]
+            if self.intermediates:
+                rare.taken = Taken(0, True, {}, self.intermediates)
         sent = [(message, target) for message, target in self.sent]
         outputs = list(self.outputs)
         return Effects(self.source, sent, outputs, self.writes, rare, self.scope, self.depth)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from actors.workflows._deliveries import Delivery, Effects
+from actors.workflows._deliveries import ChildTurn, Delivery, Effects
 from actors.workflows._durable._journal import Journal
 from actors.workflows._result import Undelivered
 from protocols._events import WorkflowEvent
@@ -26,7 +26,7 @@ class Restored:
         effects: what finished turns of the round did, by delivery.
         attempts: attempts at deliveries that didn't end well, where there were any.
         journals: what the open turns did outside.
-        outputs: outputs since the run was last given something, with who yielded them.
+        outputs: outputs since the run was last given something, and what they count as.
         undelivered: what nobody took so far.
         given_up: deliveries that are not tried again, and why.
     """
@@ -35,7 +35,7 @@ class Restored:
     effects: Mapping[int, Effects] = attrs.field(factory=dict)
     attempts: Mapping[int, int] = attrs.field(factory=dict)
     journals: dict[int, Journal] = attrs.field(factory=dict)
-    outputs: tuple[tuple[str, Any], ...] = ()
+    outputs: tuple[tuple[str | None, Any], ...] = ()
     undelivered: tuple[Undelivered, ...] = ()
     given_up: dict[int, str] = attrs.field(factory=dict)
 
@@ -46,17 +46,31 @@ class Restored:
             conductor.journals.update(self.journals)
         conductor.schedule.put_back(self.effects)
         conductor.outbox.leftovers.put_back(self.undelivered)
-        for source, output in self.outputs:
-            kind = conductor.graph.designations.get(source)
-            conductor.outputs.setdefault(kind, []).append(output)
-        conductor.tell_requests(conductor.requests.values(), news)
+        if conductor.path is None:  # a workflow inside tells its host only
+            for kind, output in self.outputs:
+                conductor.outputs.setdefault(kind, []).append(output)
+            conductor.tell_requests(conductor.requests.values(), news)
         for delivery in self.deliveries:
             conductor.outbox.restore(delivery)
-            if delivery.seq not in self.given_up:
+            if delivery.seq not in self.given_up and not self._goes_on_inside(conductor, delivery):
                 news.deliveries.append(delivery)
         for delivery in self.deliveries:
             if delivery.seq in self.given_up:
                 self._give_up(conductor, delivery, news)
+
+    def _goes_on_inside(self, conductor: Conductor, delivery: Delivery) -> bool:
+        """Whether a message is being worked at by a workflow inside."""
+        turn = delivery.message
+        if not isinstance(turn, ChildTurn) or not turn.is_idle:
+            return False
+        carry = conductor.carry.children[turn.key].carry
+        return bool(carry.beginning or (carry.restored is not None and carry.restored.deliveries))
+
+    def children(self, conductor: Conductor) -> list[int]:
+        """Return the workflows inside that are to go on, in order."""
+        return [
+            each.message.key for each in self.deliveries if self._goes_on_inside(conductor, each)
+        ]
 
     def _give_up(self, conductor: Conductor, delivery: Delivery, news: News) -> None:
         """Make a dead letter of a message, as if its turn had done nothing."""

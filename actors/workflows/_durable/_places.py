@@ -1,0 +1,88 @@
+# A workflow inside of a run is stored under its place: the executors that it is in, each with the
+# number of the message that began it, since one executor may have begun several. It is stored
+# whole when its host begins it or goes on with it, and by what changes from then on.
+"""Where workflows inside of a run are stored, and what is stored of them beside their state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from actors.workflows._carry import Child
+from actors.workflows._deliveries import ChildTurn, Delivery
+from actors.workflows._durable._records import StoredDelivery
+from protocols._tags import default_registry
+
+if TYPE_CHECKING:
+    from actors.workflows._carry import Beginning, Carry
+    from actors.workflows._conductor import Conductor
+
+Place = tuple[str, ...]
+
+
+def place_of(conductor: Conductor) -> Place:
+    """Return where the graph of *conductor* is stored."""
+    parent = getattr(conductor, "parent", None)
+    if parent is None:
+        return ()
+    nested: Any = conductor
+    return (*place_of(parent), part_of(nested.host.id, nested.key))
+
+
+def part_of(host: str, key: int) -> str:
+    """Name a child among those of its parent."""
+    return f"{host}#{key}"
+
+
+def key_in(part: str) -> int:
+    """Return the key of the child that `part_of` named."""
+    return int(part.rpartition("#")[2])
+
+
+@attrs.frozen
+class StoredChild:
+    """What is known of a workflow inside, beside its state.
+
+    Args:
+        host: the executor whose workflow it is.
+        seq: the number of the message that it was begun, or gone on with, by.
+        opened_by: that message.
+        asked: its requests that were asked on, by the ids under which they were.
+        beginning: what it was given and hasn't begun with yet.
+    """
+
+    host: str
+    seq: int
+    opened_by: StoredDelivery
+    asked: dict[str, str]
+    beginning: StoredDelivery | None = None
+
+    @classmethod
+    def of(cls, child: Child) -> StoredChild:
+        """Make the stored form of a child."""
+        delivery = child.opened_by
+        beginning = None
+        for target, source, message, request in child.carry.beginning:
+            given = Delivery(0, target, (source,), message, request)
+            beginning = StoredDelivery.of(given)
+        return cls(
+            child.host, delivery.seq, StoredDelivery.of(delivery), dict(child.asked), beginning
+        )
+
+    def restored(self, carry: Carry, outputs: list[tuple[str | None, Any]]) -> Child:
+        """Make the child that it was, with its state."""
+        if self.beginning is not None:
+            carry.beginning = (_beginning(self.beginning),)
+        return Child(
+            self.host, carry, self.opened_by.restored(self.seq), outputs, dict(self.asked)
+        )
+
+
+def _beginning(stored: StoredDelivery) -> Beginning:
+    given = stored.restored(0)
+    return given.target, given.sources[0], given.message, given.request
+
+
+default_registry.register(StoredChild, "stored_child")
+default_registry.register(ChildTurn, "child_turn")
