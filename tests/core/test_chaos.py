@@ -31,6 +31,19 @@ from actors._core._phases import STOPPED
 from actors.testing import cancel_everywhere
 
 OPEN_ENDED = Supervision(max_restarts=10**6, backoff=Backoff(base=0.5))
+STRATEGIES = ("one_for_one", "one_for_one", "one_for_all", "rest_for_one")
+
+
+def supervision(chance: random.Random) -> Supervision:
+    """Any that doesn't give up."""
+    return attrs.evolve(
+        OPEN_ENDED,
+        strategy=chance.choice(STRATEGIES),
+        budget=chance.choice(["supervisor", "child"]),
+        turn_timeout=chance.choice([None, None, 7]),
+        idle_timeout=chance.choice([None, None, 20]),
+        auto_shutdown=chance.choice(["never", "any_significant", "all_significant"]),
+    )
 
 
 class Mischief(Exception):
@@ -83,10 +96,11 @@ class Imp(Actor):
     """Does something at random on each message."""
 
     state = 0
-    supervision = OPEN_ENDED
+    stash_capacity = 3
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.supervision = supervision(world.chance)  # type: ignore[misc]  # not for all alike
         self.turns = 0
         if world.chance.random() < 0.05 and world.refs:
             raise Mischief
@@ -121,12 +135,14 @@ class Imp(Actor):
     async def _act(self, ctx: ActorContext) -> None:
         world, chance = self.world, self.world.chance
         other = chance.choice(world.refs)
-        action = chance.randrange(13)
+        action = chance.randrange(16)
         match action:
             case 0 | 1:
                 if len(world.refs) < 60:
-                    with suppress(Mischief, ActorsError):
-                        world.refs.append(ctx.spawn(Imp, world, **world.options()))
+                    significant = chance.random() < 0.1
+                    with suppress(Mischief, ActorsError, ValueError):
+                        options = world.options() | {"significant": significant}
+                        world.refs.append(ctx.spawn(Imp, world, **options))
             case 2:
                 raise Mischief
             case 3:
@@ -135,6 +151,14 @@ class Imp(Actor):
                 ctx.watch(other)
             case 5 | 6 | 7:
                 await self._strain(ctx)
+            case 8:
+                ctx.stash()
+            case 9:
+                ctx.unstash_all()
+            case 10:
+                key, repeat = chance.randrange(3), chance.random() < 0.5
+                ctx.start_timer(key, 4, chance.choice([0.5, 3]), repeat=repeat)
+                ctx.cancel_timer(chance.randrange(3))
             case _:
                 await provoke(world, other)
 
@@ -196,7 +220,9 @@ async def live(world: World, system: System) -> None:
 async def story(world: World, seed: int) -> None:
     stopped: list[ActorRef[Any]] = []
     system = open_system(
-        supervision=OPEN_ENDED, shutdown_budget=world.chance.choice([1, 20]), seed=seed
+        supervision=attrs.evolve(supervision(world.chance), auto_shutdown="never"),
+        shutdown_budget=world.chance.choice([1, 20]),
+        seed=seed,
     )
 
     async def listen(events: Any) -> None:
@@ -233,7 +259,7 @@ def check(world: World, system: System, stopped: list[ActorRef[Any]]) -> None:
     for ref in world.refs:
         counters = system.counters(ref)
         assert counters.is_balanced, counters
-        assert counters.queued == counters.in_progress == 0
+        assert counters.queued == counters.in_progress == counters.stashed == 0
     assert world.begun == world.ended
     assert world.most_at_once <= 1
     assert len(set(stopped)) == len(stopped)
