@@ -350,7 +350,12 @@ class AgentRun:
             await self._per_call.keep_rest(messages)
             return
         self.context._answered(  # noqa: SLF001
-            AgentResponse(messages=self.signed(messages), incomplete=True, agent_id=self.agent.id)
+            AgentResponse(
+                messages=self.signed(messages),
+                usage_details=self.link.usage,
+                incomplete=True,
+                agent_id=self.agent.id,
+            )
         )
         await self._show(self.histories())
 

@@ -16,6 +16,7 @@ import attrs
 from actors.agents._loop._pending import Decision
 from actors.agents._session import AgentSession
 from protocols._message import Message
+from protocols._usage import UsageDetails
 
 ToolErrors: TypeAlias = Literal["model", "raise"]
 
@@ -35,6 +36,7 @@ class RunLink:
         says_more: whether the input has more to it than these decisions.
         transcript: the complete turns so far, calls with their results; what a run that is cut
             short leaves in its history.
+        usage: what they have used, together.
         keep_turn: is given each complete turn as soon as there is one.
     """
 
@@ -45,6 +47,7 @@ class RunLink:
     decisions: list[Decision] | None = None
     says_more: bool = False
     transcript: list[Message] = attrs.field(factory=list)
+    usage: UsageDetails | None = None
     keep_turn: Callable[[Sequence[Message]], Awaitable[None]] | None = None
 
 

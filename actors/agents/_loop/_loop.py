@@ -189,7 +189,7 @@ class ToolLoop:
                 [*outcomes, *refused], key=lambda one: order.index(one.planned.occurrence or "")
             )
             messages = self._told(done)
-            self._desk.link.transcript.extend(messages)
+            self._keep(messages)
         self._check(outcomes)
         self._is_over = any(one.ends for one in outcomes)
         return messages
@@ -275,7 +275,7 @@ class ToolLoop:
                     requests += self._desk.ask_for_tool(one, batch=batch)
             paused = with_pauses(response.messages, declared, requests)
             results = self._told(outcomes)
-            self._desk.link.transcript.extend([*paused, *results])
+            self._keep([*paused, *results])
         self._check(outcomes)
         self._said.extend([*paused, *results])
         if self._desk.link.keep_turn is not None:
@@ -285,6 +285,12 @@ class ToolLoop:
         self._is_over = bool(requests or declared) or any(one.ends for one in outcomes)
         asks = [*map(declared_flag, fates.declared), *requests]
         return [*([Message("assistant", asks)] if asks else []), *results]
+
+    def _keep(self, messages: Sequence[Message]) -> None:
+        """Say what is to be kept of the run if it goes no further."""
+        link = self._desk.link
+        link.transcript.extend(messages)
+        link.usage = self._usage
 
     async def _batch(self, planned: Sequence[Planned], outcomes: list[Outcome]) -> None:
         if not planned:
