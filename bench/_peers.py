@@ -15,6 +15,7 @@ PINS: Final[dict[str, tuple[str, ...]]] = {
     "langgraph": ("langgraph==1.2.24", "langgraph-checkpoint-sqlite==3.1.2"),
     "autogen": ("autogen-core==0.7.5",),
     "pykka": ("pykka==4.5.0",),
+    "dbos": ("dbos==3.4.0",),
 }
 
 

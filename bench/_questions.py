@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from bench import agents, ask, fan, imports, mailbox, memory, spawn, stopping, streaming, superstep
+from bench import (
+    agents,
+    ask,
+    fan,
+    functional,
+    imports,
+    mailbox,
+    memory,
+    spawn,
+    stopping,
+    streaming,
+    superstep,
+)
 from bench._registry import Row
 
 ROWS: Final[tuple[Row, ...]] = tuple(
@@ -19,6 +31,7 @@ ROWS: Final[tuple[Row, ...]] = tuple(
         fan,
         agents,
         streaming,
+        functional,
         imports,
     )
     for row in question.ROWS

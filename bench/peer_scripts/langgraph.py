@@ -6,8 +6,13 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251  (the peer is an asyncio library)
 import operator
+import tempfile
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 
 from bench._meter import Meter
@@ -68,5 +73,33 @@ def fan(meter: Meter, width: int) -> None:
     async def main() -> None:
         for _ in meter.laps(5, units=width):
             assert (await compiled.ainvoke({"n": 0, "found": []}))["total"] == width
+
+    asyncio.run(main())
+
+
+def functional(meter: Meter, count: int, kept: str) -> None:
+    @task
+    async def add_one(x: int) -> int:
+        return x + 1
+
+    async def repeat(saver: Any) -> None:
+        @entrypoint(checkpointer=saver)
+        async def in_a_row(x: int) -> int:
+            for _ in range(count):
+                x = await add_one(x)
+            return x
+
+        for number, _ in enumerate(meter.laps(max(2, 300 // count), units=count)):
+            options = {"configurable": {"thread_id": str(number)}}
+            assert await in_a_row.ainvoke(0, options) == count
+
+    async def main() -> None:
+        if kept != "sqlite":
+            await repeat(InMemorySaver() if kept == "memory" else None)
+            return
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "runs.db")
+            async with AsyncSqliteSaver.from_conn_string(path) as saver:
+                await repeat(saver)
 
     asyncio.run(main())

@@ -14,10 +14,14 @@ from agent_framework import (
     AgentResponseUpdate,
     BaseAgent,
     Content,
+    InMemoryCheckpointStorage,
     Message,
+    RunContext,
     WorkflowBuilder,
     WorkflowContext,
     executor,
+    step,
+    workflow,
 )
 
 from bench._meter import Meter
@@ -117,5 +121,46 @@ def stream(meter: Meter, updates: int, waits: int) -> None:
             async for event in workflow.run("hi", stream=True):
                 outputs += event.type == "output"
             assert outputs == updates
+
+    asyncio.run(main())
+
+
+@step
+async def add_one(x: int) -> int:
+    return x + 1
+
+
+def functional(meter: Meter, count: int, kept: str) -> None:
+    @workflow
+    async def in_a_row(x: int) -> int:
+        for _ in range(count):
+            x = await add_one(x)
+        return x
+
+    async def main() -> None:
+        for _ in meter.laps(max(2, 300 // count), units=count):
+            storage = InMemoryCheckpointStorage() if kept == "memory" else None
+            built = in_a_row.build(checkpoint_storage=storage) if storage else in_a_row.build()
+            assert (await built.run(0)).get_outputs() == [count]
+
+    asyncio.run(main())
+
+
+def functional_replay(meter: Meter, count: int) -> None:
+    @workflow
+    async def then_ask(x: int, ctx: RunContext) -> int:
+        for _ in range(count):
+            x = await add_one(x)
+        await ctx.request_info("go on?", bool, request_id="q")
+        return x
+
+    async def main() -> None:
+        for _ in range(2):
+            built = then_ask.build()
+            await built.run(0)
+            started = meter.clock()
+            result = await built.run(responses={"q": True})
+            meter.record((meter.clock() - started) / count)
+            assert result.get_outputs() == [count]
 
     asyncio.run(main())

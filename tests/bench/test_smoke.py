@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = [
-    "mailbox", "ask", "spawn", "stop", "memory", "superstep", "fan", "agents", "streaming", "imports",
+    "mailbox", "ask", "spawn", "stop", "memory", "superstep", "fan", "agents", "streaming",
+    "functional", "imports",
 ]  # fmt: skip
 
 

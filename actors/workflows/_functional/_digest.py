@@ -13,23 +13,34 @@ if TYPE_CHECKING:
 
 # Spelled by repr as no other value is, and cheaper than by the codec.
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, bytes})
+# What is no longer than this stands for itself; to hash it would take three times as long.
+_SHORT: Final = 48
 
 
 def digest_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes | None:
-    """Return 16 bytes that equal arguments have in common; None: that can't be told.
+    """Return a few bytes that equal arguments have in common; None: that can't be told.
 
     Args:
         args: what a step was called with.
         kwargs: likewise.
     """
-    if not kwargs and all(type(value) in _PLAIN for value in args):
-        data = repr(args).encode("utf-8", "backslashreplace")
-    else:
+    data = b"" if kwargs else _plain(args)
+    if not data:
         try:
             data = encode([list(args), dict(kwargs)], encoding="msgpack")
         except CodecError:
             return None
-    return hashlib.blake2b(data, digest_size=16).digest()
+    if len(data) <= _SHORT:
+        return data
+    return b"#" + hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _plain(args: Sequence[Any]) -> bytes:
+    """Return how the arguments are spelled; nothing if one of them may hold other values."""
+    for value in args:
+        if type(value) not in _PLAIN:
+            return b""
+    return repr(args).encode("utf-8", "backslashreplace")
 
 
 def changed(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> list[str]:

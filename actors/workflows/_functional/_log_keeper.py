@@ -267,23 +267,32 @@ class LogKeeper(Keeper):
             return  # noqa: ASYNC910
         if isinstance(self._log, ForeignLog):
             await self._log.flush()
-        await saving.done.wait()
-        if saving.error is not None:
-            raise saving.error
+        await saving.wait()
 
 
 class _Saving:
     """Waits for one commit."""
 
-    __slots__ = ("done", "error")
+    __slots__ = ("_done", "_error", "_is_done")
 
     def __init__(self) -> None:
-        self.done = trio.Event()
-        self.error: BaseException | None = None
+        self._is_done = False
+        self._error: BaseException | None = None
+        self._done: trio.Event | None = None
 
     def __call__(self, error: BaseException | None) -> None:
-        self.error = error
-        self.done.set()
+        self._is_done, self._error = True, error
+        if self._done is not None:
+            self._done.set()
+
+    async def wait(self) -> None:
+        """Wait until it is safe, or raise what went wrong."""
+        await trio.lowlevel.checkpoint()
+        if not self._is_done:
+            self._done = trio.Event()
+            await self._done.wait()
+        if self._error is not None:
+            raise self._error
 
 
 def _path_in(request_id: str) -> str:
