@@ -151,16 +151,23 @@ class Imp(Actor):
                 ctx.watch(other)
             case 5 | 6 | 7:
                 await self._strain(ctx)
-            case 8:
+            case 8 | 9 | 10:
+                self._put_off(ctx)
+            case _:
+                await provoke(world, other)
+
+    def _put_off(self, ctx: ActorContext) -> None:
+        """Leave something for later."""
+        chance = self.world.chance
+        match chance.randrange(3):
+            case 0:
                 ctx.stash()
-            case 9:
+            case 1:
                 ctx.unstash_all()
-            case 10:
+            case _:
                 key, repeat = chance.randrange(3), chance.random() < 0.5
                 ctx.start_timer(key, 4, chance.choice([0.5, 3]), repeat=repeat)
                 ctx.cancel_timer(chance.randrange(3))
-            case _:
-                await provoke(world, other)
 
     async def _strain(self, ctx: ActorContext) -> None:
         """Do what makes stopping hard."""

@@ -12,6 +12,7 @@ from actors import (
     Restart,
     Supervision,
 )
+from actors._core._group import concerned
 from actors._core._supervision import GiveUp, LeaveDown, StartAgain, decide, is_retryable
 
 AT_ONCE = Backoff(base=0)
@@ -101,6 +102,13 @@ def test_limits_are_as_in_a_small_model(gaps: list[float], most: int, period: fl
             return
         restarts.append(now)
         recent = decision.recent
+
+
+def test_a_strategy_says_who_is_started_again() -> None:
+    children = ["a", "b", "c"]
+    assert list(concerned("one_for_one", children, "b")) == ["b"]
+    assert list(concerned("one_for_all", children, "b")) == children
+    assert list(concerned("rest_for_one", children, "b")) == ["b", "c"]
 
 
 def test_waits_grow_up_to_the_maximum() -> None:
