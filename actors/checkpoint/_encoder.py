@@ -26,7 +26,7 @@ from actors.checkpoint._shapes import BLOCK, shapes
 from protocols._checkpoint_errors import UnsavableTypeError
 from protocols._errors import UnregisteredTypeError
 from protocols._text import refuse_deep, spell
-from protocols._trouble import Trouble, too_deep
+from protocols._trouble import MAX_DEPTH, Trouble, too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -86,15 +86,13 @@ class PartsEncoder:
 
     def _entry(self, key: str, value: Any) -> bytes:
         try:
-            tree = self._shapes.any.write(value)
-            refuse_deep(tree)
+            body = _spelled(self._shapes.any.write(value))
         except (Trouble, RecursionError) as exc:
             trouble = exc if isinstance(exc, Trouble) else too_deep()
             error = trouble.at_key(key).as_error()
             if isinstance(error, UnregisteredTypeError):
                 error = UnsavableTypeError(error.reason, error.path)
             raise error from trouble.__cause__
-        body = spell(tree, "msgpack")
         if len(body) <= LARGE_ENTRY:
             return body
         return spell(part_ref(self._number(body), ELSEWHERE), "msgpack")
@@ -112,8 +110,7 @@ class PartsEncoder:
         return found
 
     def _put(self, tree: Any) -> int:
-        refuse_deep(tree)
-        return self._number(spell(tree, "msgpack"))
+        return self._number(_spelled(tree))
 
     # ------------------------------------------------------------------ what is remembered
 
@@ -230,6 +227,13 @@ class PartsEncoder:
         if place.mutable != before:
             raise _MutableError
         return done
+
+
+def _spelled(tree: Any) -> bytes:
+    body = spell(tree, "msgpack")
+    if len(body) > MAX_DEPTH:  # each level takes a byte
+        refuse_deep(tree)
+    return body
 
 
 def _keep(kept: OrderedDict[int, Any], key: int, value: Any) -> None:

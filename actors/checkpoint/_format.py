@@ -133,8 +133,10 @@ def _head_tree(run_id: str, head: Head) -> list[Any]:
 
 def facts_tree(facts: CheckpointFacts) -> list[Any]:
     """Return what is said of a checkpoint."""
-    metadata = default_codec.encode(dict(facts.metadata), encoding="msgpack")
-    return [facts.iteration, facts.status, facts.label, metadata if facts.metadata else b""]
+    metadata = b""
+    if facts.metadata:
+        metadata = default_codec.encode(dict(facts.metadata), encoding="msgpack")
+    return [facts.iteration, facts.status, facts.label, metadata]
 
 
 def _head_of(run_id: str, sequence: int, tree: Any) -> Head:

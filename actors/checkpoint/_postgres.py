@@ -23,9 +23,6 @@ class PostgresCheckpointStorage(LogStore):
         url: of the database: ``postgresql://user:password@host/database``.
         connections: how many calls may go on at once, beside the commits.
         key: signs what is written, and refuses what wasn't signed with it (HMAC with SHA-256).
-
-    Attributes:
-        jobs: jobs for workers on any machine; see `JobQueue`.
     """
 
     def __init__(self, url: str, *, connections: int = 4, key: bytes | None = None) -> None:
@@ -35,7 +32,12 @@ class PostgresCheckpointStorage(LogStore):
         lane = PostgresLane(url, self.place, Sealer(key), connections=connections)
         super().__init__(lane)
         self._news = PostgresNews(lane)
-        self.jobs = SQLJobs(lane, self._news)
+        self._jobs = SQLJobs(lane, self._news)
+
+    @property
+    def jobs(self) -> SQLJobs:
+        """Jobs for workers on any machine; see `JobQueue`."""
+        return self._jobs
 
     async def aclose(self) -> None:
         """Write what is on its way, and close all connections."""

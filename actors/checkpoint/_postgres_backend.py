@@ -1,8 +1,8 @@
 # psycopg is imported here and in `_postgres_lane.py`, on use: it is an extra.
 #
-# A commit locks the row of its run `for share`, and whoever takes the run over updates that row:
-# so a writer that was overtaken either commits before the next one looks for the last sequence,
-# or finds the new incarnation and is refused. There is no moment in between.
+# A commit locks the row of its run, and whoever takes the run over updates that row: so a writer
+# that was overtaken either commits before the next one looks for the last sequence, or finds the
+# new incarnation and is refused. There is no moment in between.
 """Rows in the tables of a PostgreSQL database."""
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ create table if not exists {SCHEMA}.runs(
     id text not null unique,
     workflow text not null,
     incarnation bigint not null,
+    last bigint not null,
     opened bigint not null,
     about bytea not null
 );
@@ -69,14 +70,15 @@ create index if not exists notes_of on {SCHEMA}.notes(job, number);
 """
 
 _TAKE_OVER: Final = """
-insert into runs(id, workflow, incarnation, opened, about)
-values (?, ?, 1, nextval('openings'), ?)
+insert into runs(id, workflow, incarnation, last, opened, about)
+values (?, ?, 1, 0, nextval('openings'), ?)
 on conflict(id) do update
 set incarnation = runs.incarnation + 1, opened = nextval('openings')
 """
 _LOCK_RUNS: Final = """
-select number, incarnation from runs where number = any(?) order by number for share
+select number, incarnation, last from runs where number = any(?) order by number for update
 """
+_ADVANCE: Final = "update runs set last = ? where number = ?"
 
 
 def prepare(connection: psycopg.Connection[Any], place: str) -> None:
@@ -187,21 +189,22 @@ class PostgresBackend(SQLBackend):
 
     def _append(self, writes: Sequence[Write]) -> list[BaseException | None]:
         numbers = sorted({write.number for write in writes})
-        incarnations = dict(self.query(_LOCK_RUNS, (numbers,)))
-        last = {number: self._last(number) for number in numbers if number in incarnations}
+        known = {number: (now, last) for number, now, last in self.query(_LOCK_RUNS, (numbers,))}
         errors: list[BaseException | None] = []
         commits, parts = [], []
         for write in writes:
             number, run_id, row = write.number, write.run_id, write.row
-            error = refusal(write, incarnations.get(number), last.get(number, 0))
+            error = refusal(write, *known.get(number, (None, 0)))
             errors.append(error)
             if error is not None:
                 continue
-            last[number] = sequence = row.head.sequence
+            sequence = row.head.sequence
+            known[number] = (row.head.incarnation, sequence)
             low, seal = number * RUN, self.sealer
             commits.append((low + sequence, seal.head(run_id, row.head), seal.body(run_id, row)))
             parts += [(low + part, seal.part(run_id, part, body)) for part, body in row.parts]
         if commits:
+            self.do_each(_ADVANCE, [(last, number) for number, (_, last) in known.items()])
             self.do_each("insert into commits(id, head, body) values (?, ?, ?)", commits)
         if parts:
             self.do_each("insert into parts(id, body) values (?, ?)", parts)

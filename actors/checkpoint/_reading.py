@@ -72,6 +72,11 @@ def read_run(backend: Backend, run: Opened, sequence: int | None = None) -> Stor
     """
     run_id = run.info.run_id
     rows = backend.rows(run, sequence)
+    if not rows and run.info.sequence and sequence in {None, run.info.sequence}:
+        raise CorruptCheckpointError(
+            f"the last commit of the run {run_id!r}, number {run.info.sequence}, is missing; "
+            "restore the storage from a backup"
+        )
     if not rows:
         place = "" if sequence is None else f" {sequence}"
         raise CheckpointNotFoundError(

@@ -29,7 +29,12 @@ RUN: Final = 1 << 32
 #: How many values one statement takes.
 _MANY: Final = 500
 
-_RUNS: Final = "select number, id, workflow, incarnation, about from runs"
+# In one statement, so that nobody comes in between.
+_RUNS: Final = f"""
+select number, id, workflow, incarnation, last, about, (
+    select max(c.id) from commits c where c.id >= number * {RUN} and c.id < (number + 1) * {RUN}
+) from runs
+"""  # noqa: S608  (its numbers are ours)
 _ADD: Final = "insert into commits(id, head, body) values (?, ?, ?)"
 _ADD_PART: Final = "insert into parts(id, body) values (?, ?)"
 
@@ -112,6 +117,7 @@ class SQLBackend(ABC):
                     raise taken(info.run_id)
                 self._empty(opened.number)
                 opened = self._renewed(opened.number, info)
+            self.do("update runs set last = 1 where number = ?", (opened.number,))
             self._add(opened.number, info.run_id, row)
             return attrs.evolve(opened, info=attrs.evolve(opened.info, sequence=1))
 
@@ -142,24 +148,15 @@ class SQLBackend(ABC):
             return [self._opened(row) for row in found]
 
     def _opened(self, row: tuple[Any, ...]) -> Opened:
-        number, run_id, workflow, incarnation, about = row
+        number, run_id, workflow, incarnation, last, about, found = row
         info = self.sealer.read_about(run_id, about)
-        if info.workflow_name != workflow:
+        there = 0 if found is None else found - number * RUN
+        if info.workflow_name != workflow or last != there:
             raise CorruptCheckpointError(
-                f"{self.place}: the workflow of the run {run_id!r} was changed; restore the "
-                "storage from a backup"
+                f"{self.place}: the run {run_id!r} should have {last} commits and has {there}, or "
+                "its workflow was changed; restore the storage from a backup"
             )
-        info = attrs.evolve(info, incarnation=incarnation, sequence=self._last(number))
-        return Opened(number, info)
-
-    def _last(self, number: int) -> int:
-        return self._outermost(number, "max")
-
-    def _outermost(self, number: int, which: str) -> int:
-        low = number * RUN
-        query = f"select {which}(id) from commits where id >= ? and id < ?"  # noqa: S608  (ours)
-        ((found,),) = self.query(query, (low, low + RUN))
-        return 0 if found is None else int(found) - low
+        return Opened(number, attrs.evolve(info, incarnation=incarnation, sequence=last))
 
     def remove(self, run_id: str) -> bool:
         """Forget a run."""
@@ -183,7 +180,7 @@ class SQLBackend(ABC):
 
     def _renewed(self, number: int, info: RunInfo) -> Opened:
         self.do(
-            "update runs set workflow = ?, incarnation = 1, about = ? where number = ?",
+            "update runs set workflow = ?, incarnation = 1, last = 0, about = ? where number = ?",
             (info.workflow_name, self.sealer.about(info), number),
         )
         return Opened(number, attrs.evolve(info, incarnation=1))
@@ -218,7 +215,7 @@ class SQLBackend(ABC):
         if sequence is not None and sequence >= RUN:
             return []
         with self.told():
-            last = low + (self._last(run.number) if sequence is None else sequence)
+            last = low + (run.info.sequence if sequence is None else sequence)
             found = self.query("select head from commits where id = ?", (last,))
             if not found:
                 return []
@@ -241,8 +238,11 @@ class SQLBackend(ABC):
 
     def first(self, run: Opened) -> int:
         """Return the sequence of the oldest commit of a run that is there."""
+        low = run.number * RUN
+        query = "select min(id) from commits where id >= ? and id < ?"
         with self.told():
-            return self._outermost(run.number, "min")
+            ((found,),) = self.query(query, (low, low + RUN))
+            return 0 if found is None else int(found) - low
 
     def parts(self, run: Opened, numbers: Collection[int]) -> dict[int, bytes]:
         """Return those of these parts that are there."""

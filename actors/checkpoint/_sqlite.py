@@ -29,9 +29,6 @@ class SQLiteCheckpointStorage(LogStore):
             death of the process and writes at once, several times faster for a run that is
             alone; a loss of power may take the last commits.
         key: signs what is written, and refuses what wasn't signed with it (HMAC with SHA-256).
-
-    Attributes:
-        jobs: jobs for workers on this machine; see `JobQueue`.
     """
 
     def __init__(
@@ -51,4 +48,9 @@ class SQLiteCheckpointStorage(LogStore):
             else ThreadLane(partial(SQLiteBackend, self.path, sealer))
         )
         super().__init__(lane)
-        self.jobs = SQLJobs(lane, Looking())
+        self._jobs = SQLJobs(lane, Looking())
+
+    @property
+    def jobs(self) -> SQLJobs:
+        """Jobs for workers on this machine; see `JobQueue`."""
+        return self._jobs

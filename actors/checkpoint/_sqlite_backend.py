@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 from actors.checkpoint._fence import refusal
-from actors.checkpoint._sql_backend import RUN, SQLBackend
+from actors.checkpoint._sql_backend import SQLBackend
 from actors.checkpoint._sqlite_errors import told, translated
 from actors.checkpoint._sqlite_schema import (
-    APPEND,
+    ADVANCE,
     APPLICATION_ID,
     MIGRATIONS,
     OPEN,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from actors.checkpoint._backend import Write
     from actors.checkpoint._format import Sealer
-    from actors.checkpoint._rows import Row
     from actors.checkpoint._types import RunInfo
 
 
@@ -155,26 +154,18 @@ class SQLiteBackend(SQLBackend):
             return [translated(exc, self.place)] * len(writes)
 
     def _append(self, write: Write) -> CheckpointError | None:
-        if self._insert(write.number, write.run_id, write.row):
-            self._add_parts(write.number, write.run_id, write.row)
-            return None
-        found = self.query("select incarnation from runs where number = ?", (write.number,))
-        incarnation = found[0][0] if found else None
-        error = refusal(write, incarnation, self._last(write.number))
-        return error or StorageError(f"{self.place}: the commit wasn't written")
-
-    def _insert(self, number: int, run_id: str, row: Row) -> bool:
-        low, seal = number * RUN, self.sealer
+        head = write.row.head
         values = {
-            "id": low + row.head.sequence,
-            "head": seal.head(run_id, row.head),
-            "body": seal.body(run_id, row),
-            "run": number,
-            "incarnation": row.head.incarnation,
-            "low": low,
-            "high": low + RUN,
+            "run": write.number,
+            "incarnation": head.incarnation,
+            "sequence": head.sequence,
         }
-        return self.db.execute(APPEND, values).rowcount == 1
+        if self.db.execute(ADVANCE, values).rowcount == 1:
+            self._add(write.number, write.run_id, write.row)
+            return None
+        found = self.query("select incarnation, last from runs where number = ?", (write.number,))
+        error = refusal(write, *(found[0] if found else (None, 0)))
+        return error or StorageError(f"{self.place}: the commit wasn't written")
 
     def is_alive(self) -> bool:
         """Whether the file is still in its place: one that was removed is written in vain."""

@@ -1,7 +1,7 @@
 """The tables of a SQLite storage, and the statements on them.
 
 Commits and parts have keys that grow: the run's number, then their own. So a commit changes the
-last page of two tables, and nothing else, however large the file is.
+last page of two tables and the row of its run, and nothing else, however large the file is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ create table if not exists runs(
     id text not null unique,
     workflow text not null,
     incarnation integer not null,
+    last integer not null,
     opened integer not null,
     about blob not null
 );
@@ -49,16 +50,14 @@ create index if not exists notes_of on notes(job, number);
 MIGRATIONS: Final[dict[int, str]] = {}
 
 OPEN: Final = """
-insert into runs(id, workflow, incarnation, opened, about)
-values (:id, :workflow, 1, (select coalesce(max(opened), 0) + 1 from runs), :about)
+insert into runs(id, workflow, incarnation, last, opened, about)
+values (:id, :workflow, 1, 0, (select coalesce(max(opened), 0) + 1 from runs), :about)
 on conflict(id) do update set
     incarnation = incarnation + 1, opened = (select coalesce(max(opened), 0) + 1 from runs)
 """
 
-# One statement decides and writes: nobody can come in between.
-APPEND: Final = """
-insert into commits
-select :id, :head, :body
-where (select incarnation from runs where number = :run) = :incarnation
-and (select coalesce(max(id), :low) from commits where id >= :low and id < :high) = :id - 1
+# The fence: it changes the run's row, or it doesn't.
+ADVANCE: Final = """
+update runs set last = :sequence
+where number = :run and incarnation = :incarnation and last = :sequence - 1
 """

@@ -16,12 +16,13 @@ from actors.checkpoint._reading import read_run
 from actors.checkpoint._rows import Head, Row, info_of
 from actors.checkpoint._run_log import LogWriter
 from actors.checkpoint._types import CheckpointFacts, Position, RunInfo
-from protocols._checkpoint_errors import CheckpointNotFoundError
+from protocols._checkpoint_errors import CheckpointNotFoundError, StorageError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from actors.checkpoint._backend import Backend
+    from actors.checkpoint._jobs import SQLJobs
     from actors.checkpoint._lane import Lane
     from actors.checkpoint._reading import StoredRun
     from actors.checkpoint._retention import Retention
@@ -39,6 +40,18 @@ class LogStore:
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
+
+    @property
+    def jobs(self) -> SQLJobs:
+        """Jobs for workers; see `JobQueue`.
+
+        Raises:
+            StorageError: this storage has none.
+        """
+        raise StorageError(
+            f"{type(self).__name__} has no jobs; use SQLite for workers on one machine, or "
+            "PostgreSQL for several"
+        )
 
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()
