@@ -24,7 +24,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -110,6 +110,11 @@ class Children:
         parent.outbox.open[delivery.seq] = replace(delivery, message=ChildTurn(key), request=None)
         parent.pass_on(ctx, News())
         self._admit(key)
+
+    def go_on(self, keys: Iterable[int]) -> None:
+        """Go on with children that were at work in an earlier run of the same state."""
+        for key in keys:
+            self._admit(key)
 
     def _answered(self, child: Child, opening: Opening, delivery: Delivery) -> Child:
         found = child.copied()

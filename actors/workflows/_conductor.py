@@ -39,7 +39,7 @@ from protocols._errors import EdgeConditionError, WorkflowRunnerException
 from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from actors.workflows._carry import Beginning, Carry
     from actors.workflows._deliveries import Delivery, Request
@@ -166,6 +166,14 @@ class Conductor:
         self.inputs.extend(self.carry.beginning)
         self.bring_in(news)
         self.pass_on(None, news)
+        if restored is not None:
+            self.children.go_on(restored.children(self))
+
+    def at_work(self) -> Iterator[Conductor]:
+        """Yield this conductor, and those of workflows inside that are at work."""
+        yield self
+        for child in () if self._children is None else self._children.active.values():
+            yield from child.at_work()
 
     def take_in(self, inputs: Iterable[Beginning]) -> None:
         """Take messages and answers from outside, while it runs."""

@@ -146,7 +146,7 @@ class Run:
     @property
     def conductors(self) -> tuple[Conductor, ...]:
         """Those of its own graph, and of the workflows inside."""
-        return (self.conductor,)
+        return tuple(self.conductor.at_work())
 
     def go_on_from(self, carry: Carry) -> None:
         """Take over a state that had to be loaded first."""
