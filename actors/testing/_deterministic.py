@@ -59,7 +59,8 @@ async def _limited(function: Callable[[], Awaitable[Any]], within: float, by: Ex
     trees: list[str] = []
     result, failure = None, None
     async with trio.open_nursery() as nursery:
-        await nursery.start(_watch, within, by, trees, nursery.cancel_scope)
+        nursery.start_soon(_watch, within, by, trees, nursery.cancel_scope)
+        await trio.lowlevel.checkpoint()  # it sleeps before anything else happens
         try:
             result = await function()
         except Exception as exc:  # noqa: BLE001  (raised below: the nursery would wrap it)
@@ -75,16 +76,8 @@ async def _limited(function: Callable[[], Awaitable[Any]], within: float, by: Ex
     return result
 
 
-async def _watch(
-    within: float,
-    by: Explorer,
-    trees: list[str],
-    scope: trio.CancelScope,
-    *,
-    task_status: trio.TaskStatus[None],
-) -> None:
+async def _watch(within: float, by: Explorer, trees: list[str], scope: trio.CancelScope) -> None:
     """A task, and no deadline: the actors have to be looked at before they are cancelled."""
-    task_status.started()
     await trio.sleep(within)
     trees.append(by.trees())
     scope.cancel()

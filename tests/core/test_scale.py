@@ -214,7 +214,7 @@ def test_ten_times_too_much_for_a_virtual_hour_makes_nothing_grow(overflow: str)
             ref = system.spawn(Waits, Counter(), mailbox=MailboxPolicy(10, overflow), shutdown=0)
             load = Load(system, ref, seconds=3600)
             await load.run()
-            return load
+        return load
 
     load = trio.run(main, clock=MockClock(autojump_threshold=0))
     assert load.sent >= 3590  # alone ten times what there is time for
