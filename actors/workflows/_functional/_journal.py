@@ -134,10 +134,17 @@ class Journal:
 
     @property
     def open(self) -> dict[str, Asked]:
-        """The questions without an answer, by the id of the request."""
-        return {
-            each.request_id: each for path, each in self.asked.items() if path not in self.answers
-        }
+        """The questions without an answer, by the id of the request.
+
+        Of several with one id the last one counts: those before it were given up.
+        """
+        found: dict[str, Asked] = {}
+        for path, asked in self.asked.items():
+            if path in self.answers:
+                found.pop(asked.request_id, None)
+            else:
+                found[asked.request_id] = asked
+        return found
 
     def place_of_step(self, path: str, digest: bytes | None) -> str:
         """Return the path under which the step at *path* is known, or is to be recorded.
@@ -164,11 +171,12 @@ class Journal:
 
     def records(self) -> Iterator[Record]:
         """Give all that is known, in an order in which it may be added."""
-        yield from self.asked.values()
+        for path, asked in self.asked.items():
+            yield asked
+            if path in self.answers:  # before another question of the same name
+                yield Answered(path, self.answers[path])
         yield from self.steps.values()
         yield from self.begun.values()
-        for path, answer in self.answers.items():
-            yield Answered(path, answer)
 
 
 def _same(one: bytes | None, other: bytes | None) -> bool:

@@ -2,7 +2,7 @@
 
     input                   what the function was called with
     code                    a description of its code
-    step/fetch#0            the result of a step, under its path
+    step/fetch#0            of a step, under its path: digest of arguments, result, state set
     begun/pay#0             a step that must not be done twice has been begun
     asked/?#0               a question; answer/?#0 its answer
     request/<id>            the same question, as long as it is open
@@ -31,7 +31,6 @@ INPUT: Final = "input"
 CODE: Final = "code"
 ENDED: Final = "ended"
 _KINDS: Final[Mapping[str, type[Record]]] = {
-    "step": StepDone,
     "begun": StepBegun,
     "asked": Asked,
     "answer": Answered,
@@ -56,7 +55,6 @@ class StoredEnd:
 
 for _tag, _cls in {
     "functional_input": StoredInput,
-    "functional_step": StepDone,
     "functional_begun": StepBegun,
     "functional_asked": Asked,
     "functional_answered": Answered,
@@ -79,7 +77,8 @@ def changes_of(record: Record, journal: Journal) -> tuple[dict[str, Any], list[s
     """
     path = record.path
     if isinstance(record, StepDone):
-        return {f"step{path}": record}, [f"begun{path}"]
+        # As a list, since this is written for each step.
+        return {f"step{path}": [record.digest, record.result, record.writes]}, [f"begun{path}"]
     if isinstance(record, StepBegun):
         return ({}, [f"begun{path}"]) if record.over else ({f"begun{path}": record}, [])
     if isinstance(record, Asked):
@@ -95,8 +94,10 @@ def changes_of(record: Record, journal: Journal) -> tuple[dict[str, Any], list[s
 def records_of(entries: Mapping[str, Any]) -> Iterator[Record]:
     """Give the records that stand in stored entries."""
     for key, value in entries.items():
-        kind = _KINDS.get(key.partition("/")[0])
-        if kind is not None and isinstance(value, kind):
+        kind, slash, path = key.partition("/")
+        if kind == "step":
+            yield StepDone(slash + path, *value)
+        elif (cls := _KINDS.get(kind)) is not None and isinstance(value, cls):
             yield value
 
 
