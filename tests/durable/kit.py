@@ -63,6 +63,16 @@ class Asks(Executor):
         await ctx.send_message(answer)
 
 
+class Lists(Executor):
+    """Makes a list of a number."""
+
+    state = ()
+
+    @handler
+    async def number(self, message: int, ctx: WorkflowContext[list[int]]) -> None:
+        await ctx.send_message(list(range(message)))
+
+
 class Attributes(Executor):
     """Keeps mutable attributes, as in Agent Framework."""
 

@@ -18,7 +18,7 @@ from actors.workflows._durable._gate import DurableGate
 from actors.workflows._durable._ledger import GraphLedger
 from actors.workflows._durable._places import place_of
 from protocols import WorkflowConvergenceException
-from tests.durable.kit import Asks, Wild
+from tests.durable.kit import Asks, Lists, Wild
 
 
 class CheckingGate(DurableGate):
@@ -57,14 +57,23 @@ class Shape:
     edges: list[tuple[int, int]]
     joins: list[tuple[list[int], Any]]
     asks: bool
+    maps: bool
+    schedule: Any
 
     def build(self, storage: Any) -> Any:
         nodes: list[Any] = [Wild(f"n{n}") for n in range(5 + len(self.joins))]
         if self.asks:
             nodes[3] = Asks("n3")
         builder = WorkflowBuilder(
-            start_executor=nodes[0], checkpoint_storage=storage, name="flow", max_iterations=12
+            start_executor=nodes[0],
+            checkpoint_storage=storage,
+            name="flow",
+            max_iterations=12,
+            schedule=self.schedule,
         )
+        if self.maps:
+            lister, last = Lists("lister"), Wild("last")
+            builder.add_edge(nodes[0], lister).add_map_edges(lister, Wild("each"), last)
         for one, other in self.edges:
             builder.add_edge(nodes[one], nodes[other])
         for target, (sources, policy) in enumerate(self.joins, 5):
@@ -81,11 +90,12 @@ def shapes(draw: st.DrawFn) -> Shape:
     policies = st.sampled_from(["all", "any", "all_reachable", quorum(2)])
     sources = st.lists(st.integers(0, 4), min_size=2, max_size=3, unique=True)
     joins = draw(st.lists(st.tuples(sources, policies), max_size=2))
-    return Shape(sorted(edges), joins, draw(st.booleans()))
+    schedule = draw(st.sampled_from(["superstep", "flow"]))
+    return Shape(sorted(edges), joins, draw(st.booleans()), draw(st.booleans()), schedule)
 
 
 @pytest.mark.filterwarnings("ignore::actors.WorkflowGraphWarning")
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(shapes(), st.integers(2, 5))
 def test_what_commits_changed_adds_up_to_all_there_is(shape: Shape, first: int) -> None:
     @seeds(2)
