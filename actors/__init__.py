@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         report_stalls as report_stalls,
     )
     from actors.agents import (
+        MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY as MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
         SKIP_PARSING as SKIP_PARSING,
         Agent as Agent,
         AgentBuilder as AgentBuilder,
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
         InMemoryHistoryProvider as InMemoryHistoryProvider,
         LocalModel as LocalModel,
         MessageGroup as MessageGroup,
+        MessageInjectionMiddleware as MessageInjectionMiddleware,
         MiddlewareBundle as MiddlewareBundle,
         MiddlewareType as MiddlewareType,
         MiddlewareTypes as MiddlewareTypes,
@@ -137,6 +139,7 @@ if TYPE_CHECKING:
         agent_middleware as agent_middleware,
         apply_compaction as apply_compaction,
         chat_middleware as chat_middleware,
+        enqueue_messages as enqueue_messages,
         fetch_model as fetch_model,
         function_middleware as function_middleware,
         group_messages as group_messages,
@@ -367,6 +370,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             current_system open_system report_stalls StalledTurn
         """,
         "actors.agents": """
+            MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware enqueue_messages
             ToolsOverJsonSchema
             RunRecord RunRecorder StepRecord
             SKIP_PARSING

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from actors.workflows._context_api import (
         WorkflowContext as WorkflowContext,
     )
+    from actors.workflows._declared import (
+        UndeclaredTypeError as UndeclaredTypeError,
+    )
     from actors.workflows._durable._answers import (
         Happened as Happened,
         Repeat as Repeat,
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
     from actors.workflows._executor import (
         Executor as Executor,
         RequestInfoMixin as RequestInfoMixin,
+    )
+    from actors.workflows._failure import (
+        ExecutorFailure as ExecutorFailure,
     )
     from actors.workflows._function_executor import (
         FunctionExecutor as FunctionExecutor,
@@ -63,6 +69,9 @@ if TYPE_CHECKING:
     from actors.workflows._handlers import (
         handler as handler,
         response_handler as response_handler,
+    )
+    from actors.workflows._idle import (
+        IdleTimeoutError as IdleTimeoutError,
     )
     from actors.workflows._input import (
         InputTypeError as InputTypeError,
@@ -122,6 +131,15 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "actors.workflows._declared": """
+            UndeclaredTypeError
+        """,
+        "actors.workflows._idle": """
+            IdleTimeoutError
+        """,
+        "actors.workflows._failure": """
+            ExecutorFailure
+        """,
         "actors.workflows._joins": """
             quorum
         """,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from actors._core._supervision import Restart, StartAgain, decide
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from actors._core._supervision import Supervision
 
@@ -16,20 +16,29 @@ class Attempts:
     """The failed attempts of one graph's turns. Time is handed in.
 
     Args:
-        supervision: which failed turns are tried again; None for none.
+        supervision_of: says which failed turns of an executor are tried again; None for none.
+        own: the executors that have a supervision of their own, and so their own budget.
         chance: gives numbers from 0 to 1, for the jitter of backoffs.
 
     Attributes:
         failed: failed attempts so far, by delivery; only those that have any.
+        waiting: how many attempts wait for their time.
     """
 
-    __slots__ = ("_chance", "_recent", "_supervision", "failed")
+    __slots__ = ("_chance", "_own", "_recent", "_supervision_of", "failed", "waiting")
 
-    def __init__(self, supervision: Supervision | None, chance: Callable[[], float]) -> None:
-        self._supervision = supervision
+    def __init__(
+        self,
+        supervision_of: Callable[[str], Supervision | None],
+        own: Container[str],
+        chance: Callable[[], float],
+    ) -> None:
+        self._supervision_of = supervision_of
+        self._own = own
         self._chance = chance
         self._recent: dict[str, tuple[float, ...]] = {}
         self.failed: dict[int, int] = {}
+        self.waiting = 0
 
     def again(
         self, executor_id: str, seq: int, attempt: int, error: Exception, now: float
@@ -43,10 +52,11 @@ class Attempts:
             error: with what.
             now: the current time.
         """
-        supervision = self._supervision
+        supervision = self._supervision_of(executor_id)
         if supervision is None:
             return None
-        budget = executor_id if supervision.budget == "child" else ""
+        is_alone = supervision.budget == "child" or executor_id in self._own
+        budget = executor_id if is_alone else ""
         decision = decide(
             supervision,
             Restart.PERMANENT,

@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import attrs
+
 from actors.workflows._edges import (
     Condition,
     EdgeGroup,
@@ -19,7 +21,7 @@ from actors.workflows._edges import (
 )
 from actors.workflows._graph import Graph
 from actors.workflows._outputs import IntermediateFrom, OutputFrom, check_literals, designate
-from actors.workflows._retries import unretryable
+from actors.workflows._retries import unfit_handlers, unretryable
 from actors.workflows._roster import Participant, Roster, is_participant, name_or_id
 from actors.workflows._settings import (
     DEFAULT_MAX_IN_FLIGHT,
@@ -28,6 +30,7 @@ from actors.workflows._settings import (
     OnCheckpointError,
     Schedule,
     Settings,
+    check_own,
 )
 from actors.workflows._switch import (
     Case,
@@ -112,6 +115,8 @@ class WorkflowBuilder:
         self._roster = Roster()
         self._groups: list[EdgeGroup] = []
         self._start_id = self._roster.add(start_executor)
+        self._supervision: dict[str, Supervision] = {}
+        self._on_error: dict[str, str] = {}
 
     def add_edge(
         self, source: Participant, target: Participant, condition: Condition | None = None
@@ -231,6 +236,36 @@ class WorkflowBuilder:
         source_id = self._roster.add(source)
         return self._with(SwitchCaseEdgeGroup(source_id, [self._case(each) for each in cases]))
 
+    def supervise(
+        self,
+        executor: Participant,
+        supervision: Supervision | None = None,
+        *,
+        on_error: Participant | None = None,
+    ) -> Self:
+        """Say what becomes of failed turns of one executor, whatever holds for the others.
+
+        Args:
+            executor: whose turns.
+            supervision: which of them are tried again, how often, and how long each may take;
+                the workflow's if not given. Its budget is for this executor alone.
+            on_error: gets an `ExecutorFailure` in place of a message whose last attempt failed,
+                and the run goes on. It needs no edge for that.
+
+        Raises:
+            ValueError: *supervision* restarts siblings, or limits how long the run may be idle,
+                or neither it nor *on_error* is given.
+        """
+        name = self._roster.add(executor)
+        if supervision is not None:
+            check_own(name, supervision)
+            self._supervision[name] = supervision
+        elif on_error is None:
+            raise ValueError(f"say how {name!r} is to be supervised: a Supervision, or on_error=…")
+        if on_error is not None:
+            self._on_error[name] = self._roster.add(on_error)
+        return self
+
     def build(self) -> Workflow:
         """Check the graph and make the workflow.
 
@@ -239,6 +274,9 @@ class WorkflowBuilder:
             TypeError: ``output_from`` lists something that can't take part in a workflow.
         """
         executors, factories = self._roster.executors, self._roster.factories
+        settings = attrs.evolve(
+            self._settings, own_supervision=dict(self._supervision), on_error=dict(self._on_error)
+        )
         outputs = designate(
             self._ids("output_from", self._output_from),
             self._ids("intermediate_output_from", self._intermediate_from),
@@ -247,8 +285,9 @@ class WorkflowBuilder:
         raise_problems(
             [
                 *outputs.problems,
-                *find_problems(self._groups, executors, self._start_id),
-                *unretryable(executors, factories, self._settings.supervision),
+                *find_problems(self._groups, executors, self._start_id, self._on_error),
+                *unretryable(executors, factories, settings),
+                *unfit_handlers(executors, settings),
             ]
         )
         report_suspicions(self._groups, executors)
@@ -259,11 +298,12 @@ class WorkflowBuilder:
             output_ids=outputs.output_ids,
             intermediate_ids=outputs.intermediate_ids,
             factories=dict(factories),
+            on_error=dict(self._on_error),
         )
         # On use: whoever only describes graphs needs no engine.
         from actors.workflows._workflow import Workflow
 
-        return Workflow(graph, self._settings)
+        return Workflow(graph, settings)
 
     def _with(self, group: EdgeGroup) -> Self:
         self._groups.append(group)

@@ -8,7 +8,9 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from actors._core._errors import OutboxLimitError
+import trio
+
+from actors._core._errors import OutboxLimitError, TurnTimeoutError
 from actors._core._mailbox import Mailbox
 from actors.workflows._context import TurnContext
 from actors.workflows._deliveries import ChildTurn
@@ -44,6 +46,7 @@ class ExecutorCell:
         "shown_as",
         "snapshot",
         "state",
+        "turn_timeout",
     )
 
     def __init__(self, conductor: Conductor, executor: Executor) -> None:
@@ -66,7 +69,13 @@ class ExecutorCell:
         # Whether a turn has begun since the snapshot, and didn't count.
         self.is_torn = False
         # Whether the handler's own coroutine is the whole turn.
-        self.is_plain = (routes is None or routes.is_static) and not self.rolls_back_by_hooks
+        supervision = conductor.settings.supervision_of(executor.id)
+        self.turn_timeout = None if supervision is None else supervision.turn_timeout
+        self.is_plain = (
+            (routes is None or routes.is_static)
+            and not self.rolls_back_by_hooks
+            and self.turn_timeout is None
+        )
 
     def renew(self, executor: Executor) -> None:
         """Go on with a new object, where a factory makes them."""
@@ -93,6 +102,11 @@ class ExecutorCell:
         if not self.is_scheduled:
             self.is_scheduled = True
             self.conductor.dispatcher.schedule(self)
+
+    def take_back(self) -> None:
+        """Take the next delivery off the queue: there is to be no turn for it."""
+        self.mailbox.queue.popleft()
+        self.mailbox.handled += 1
 
     def push_back(self, delivery: Delivery) -> None:
         """Make *delivery* the next one again: its turn never was."""
@@ -127,6 +141,7 @@ class ExecutorCell:
                 return self._answer(ctx, request, message)
             found = self.find(message)
             assert found is not None, f"{self.name!r} has no handler for what it says it takes"
+            ctx.sends, ctx.yields = found.sends, found.yields
             if delivery.is_made:
                 # An attempt that changes the list a join released must not change the next's.
                 message = list(message)
@@ -150,13 +165,26 @@ class ExecutorCell:
     ) -> Coroutine[Any, Any, Any]:
         found = self.executor.find_response_handler(request.data, message)
         assert found is not None, "responses without a handler are refused before the run"
+        ctx.sends, ctx.yields = found.sends, found.yields
         call = partial(found.function, self.executor, request.data, message, ctx)
         return call() if self.is_plain else self._careful(ctx, call)
 
     async def _careful(  # noqa: ASYNC910  (a handler that doesn't wait costs no checkpoint)
         self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]
     ) -> None:
-        """A turn with something to await around the handler: snapshots, conditions."""
+        """A turn with something around the handler: a time limit, snapshots, conditions."""
+        seconds = self.turn_timeout
+        if seconds is None:
+            await self._whole(ctx, call)
+            return
+        with trio.move_on_after(seconds) as limit:
+            await self._whole(ctx, call)
+        if limit.cancelled_caught:
+            raise TurnTimeoutError(self.name, seconds)
+
+    async def _whole(  # noqa: ASYNC910  (as above)
+        self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]
+    ) -> None:
         if self.rolls_back_by_hooks:
             await self._roll_back(ctx)
         await call()
@@ -200,6 +228,8 @@ class ExecutorCell:
         assert ctx is not None
         ctx.is_open = False
         is_ready = self.conductor.not_committed(ctx, error)
+        if (resources := self.conductor.run.resources) is not None:
+            resources.turn_over()
         return self._has_more() if is_ready else self._wait()
 
     def _has_more(self) -> bool:

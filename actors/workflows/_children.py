@@ -33,6 +33,7 @@ from msgspec.structs import replace
 
 from actors.workflows._carry import Carry, Child
 from actors.workflows._deliveries import ChildTurn, News
+from actors.workflows._failing import failed_inside
 
 if TYPE_CHECKING:
     from actors.workflows._conductor import Conductor
@@ -192,7 +193,7 @@ class Children:
         if found.before is not None:
             self.known[key] = found.before
         delivery = parent.outbox.open[found.opened_by.seq] = found.opened_by
-        delay = parent.failed_inside(delivery, error)
+        delay = failed_inside(parent, delivery, error)
         if delay is not None:
             parent.run.nursery.start_soon(self._try_again, delivery, delay)
             self._next()

@@ -20,16 +20,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
-
-import trio
 
 from actors.workflows._attempts import Attempts
 from actors.workflows._cell import ExecutorCell
 from actors.workflows._children import Children
-from actors.workflows._context import TurnContext
 from actors.workflows._deliveries import Effects, News
+from actors.workflows._failing import turn_failed
 from actors.workflows._input import InputTypeError
 from actors.workflows._leftovers import Leftovers
 from actors.workflows._outbox import Outbox
@@ -42,7 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from actors.workflows._carry import Beginning, Carry
-    from actors.workflows._deliveries import Delivery, Request
+    from actors.workflows._context import TurnContext
+    from actors.workflows._deliveries import Request
     from actors.workflows._durable._journal import Journal, JournalEntry
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
@@ -124,8 +122,12 @@ class Conductor:
         self.requests = carry.requests
         self.outbox = Outbox(graph, carry)
         self.schedule = make_schedule(settings, carry.rounds)
-        self.attempts = Attempts(settings.supervision, run.chance.random)
+        self.attempts = Attempts(
+            settings.supervision_of, settings.own_supervision, run.chance.random
+        )
         self.outputs: dict[str | None, list[Any]] = {}
+        # What has been warned of once.
+        self.warned: set[str] = set()
         self.cells: dict[str, ExecutorCell] = {}
         # Deliveries whose turns were broken off, and didn't end well since.
         self.interrupted: set[int] = set()
@@ -133,7 +135,7 @@ class Conductor:
         self.unsettled = 0
         # What turns did outside, by delivery; kept where turns may be run again.
         self.journals: dict[int, Journal] | None = None
-        if run.gate is not None or settings.supervision is not None or settings.schedule == "flow":
+        if run.gate is not None or settings.is_supervised or settings.schedule == "flow":
             self.journals = {}
 
     # Whether outputs must be whole even if somebody listens.
@@ -277,8 +279,7 @@ class Conductor:
 
     def commit(self, ctx: TurnContext) -> None:
         """Apply a turn: all of it, now, or the run fails and none of it counts."""
-        delivery, cell = ctx.delivery, ctx.cell
-        seq, executor_id = delivery.seq, delivery.target
+        cell = ctx.cell
         news = News()
         rare = ctx.rare
         try:
@@ -286,9 +287,6 @@ class Conductor:
                 self.children.open(ctx, rare.opens)
                 return
             cell.state = ctx.state
-            del self.outbox.open[seq]
-            if self.journals is not None:
-                self._forget(seq)
             if rare is not None:
                 cell.snapshot = rare.snapshot
                 self._ask(rare.requests, news)
@@ -297,19 +295,35 @@ class Conductor:
             data = [message for message, _ in ctx.sent] + ctx.outputs or None
             if rare is None or rare.taken is None or rare.taken.is_idle:
                 news.events.append(self._about("executor_completed", ctx, data))
-            effects = Effects(
-                executor_id,
-                ctx.sent,
-                ctx.outputs,
-                ctx.writes,
-                rare,
-                delivery.scope,
-                delivery.depth,
-            )
-            self.schedule.committed(self, seq, effects, news)
-            self.pass_on(ctx, news)
+            self._conclude(ctx, news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
             self.fail(exc)
+
+    def commit_failure(self, ctx: TurnContext) -> None:
+        """Apply a turn that failed for good: its message is dealt with, and nobody's any more."""
+        try:
+            self._conclude(ctx, News())
+        except Exception as exc:  # noqa: BLE001  (a callback: the run's error)
+            self.fail(exc)
+
+    def _conclude(self, ctx: TurnContext, news: News) -> None:
+        """Take the message of a turn off the way, and hand on what it leads to."""
+        delivery = ctx.delivery
+        seq = delivery.seq
+        del self.outbox.open[seq]
+        if self.journals is not None:
+            self._forget(seq)
+        effects = Effects(
+            delivery.target,
+            ctx.sent,
+            ctx.outputs,
+            ctx.writes,
+            ctx.rare,
+            delivery.scope,
+            delivery.depth,
+        )
+        self.schedule.committed(self, seq, effects, news)
+        self.pass_on(ctx, news)
 
     def _forget(self, seq: int) -> None:
         """A turn counts: what was kept of it, in case that it is run again, does no more."""
@@ -369,6 +383,9 @@ class Conductor:
 
     def not_committed(self, ctx: TurnContext, error: BaseException | None) -> bool:
         """A turn raised, or was interrupted (None). False: its cell waits for a timer."""
+        if ctx.rare is not None:
+            for resource in ctx.rare.entered:
+                resource.leave()
         if ctx.was_seen:  # who saw outputs live has to know that they don't count
             self.emit(self._about("attempt_discarded", ctx, None))
         ctx.cell.push_back(ctx.delivery)
@@ -383,56 +400,14 @@ class Conductor:
         if ctx.has_returned and isinstance(error, EdgeConditionError):
             self.fail(error)
             return True
-        self._tell_failed(ctx, error)
-        return self._retry(ctx, error)
+        self.tell_failed(ctx, error)
+        return turn_failed(self, ctx, error)
 
-    def _tell_failed(self, ctx: TurnContext, error: Exception) -> None:
+    def tell_failed(self, ctx: TurnContext, error: Exception) -> None:
+        """Tell of an attempt that failed."""
         target = ctx.delivery.target
         details = WorkflowErrorDetails.from_exception(error, executor_id=target)
         self.emit(self._about("executor_failed", ctx, None, details))
-
-    def _retry(self, ctx: TurnContext, error: Exception) -> bool:
-        target, seq = ctx.delivery.target, ctx.delivery.seq
-        delay = self.attempts.again(target, seq, ctx.attempt, error, trio.current_time())
-        if delay is None:
-            self.fail(error)
-        if self.is_over or delay is None:
-            return True
-        try:
-            ctx.cell.renew(self.carry.renewed(self.graph, target))
-        except Exception as exc:  # noqa: BLE001  (a factory: the run's error)
-            self.fail(exc)
-            return True
-        if self.run.gate is not None:
-            self.run.gate.try_again(self, ctx)
-        # A run whose caller is cancelled tries nothing again: the timer hears of it first.
-        if not delay and trio.current_effective_deadline() != -math.inf:
-            return True
-        self.run.nursery.start_soon(self._ready_later, ctx.cell, delay)
-        return False
-
-    async def _ready_later(self, cell: ExecutorCell, delay: float) -> None:
-        await trio.sleep(delay)
-        self.dispatcher.schedule(cell)
-
-    def failed_inside(self, delivery: Delivery, error: Exception) -> float | None:
-        """A turn failed that went on inside. Return the seconds to wait before the next attempt.
-
-        None: there is none.
-        """
-        target, seq = delivery.target, delivery.seq
-        attempt = self.attempts.failed.get(seq, 0) + 1
-        self._tell_failed(TurnContext(self.cell(target), delivery, attempt), error)
-        delay = self.attempts.again(target, seq, attempt, error, trio.current_time())
-        if delay is None:
-            self.fail(error)
-            return None
-        try:
-            self.cell(target).renew(self.carry.renewed(self.graph, target))
-        except Exception as exc:  # noqa: BLE001  (a factory: the run's error)
-            self.fail(exc)
-            return None
-        return None if self.is_over else delay
 
     def kwargs_of(
         self, executor_id: str

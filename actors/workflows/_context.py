@@ -7,23 +7,27 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from actors._core._errors import TurnOverError
 from actors.workflows._context_api import WorkflowContext
+from actors.workflows._declared import Declared, UndeclaredTypeError, describe_undeclared
 from actors.workflows._deliveries import Delivery, Rare, Request
 from actors.workflows._durable._journal import Journal
+from actors.workflows._resources import Resources
 from protocols._effects import Effect, effect_key, effects_under, perform
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from actors.workflows._cell import ExecutorCell
     from actors.workflows._durable._journal import JournalEntry
 
+T = TypeVar("T")
 RESERVED: Final = frozenset(
     {"started", "status", "failed", "output", "intermediate", "request_info"}
 )
@@ -39,9 +43,11 @@ class TurnContext(WorkflowContext[Any, Any]):
         "is_open",
         "outputs",
         "rare",
+        "sends",
         "sent",
         "state",
         "writes",
+        "yields",
     )
 
     # Slots, where the base declares properties for the reader.
@@ -59,6 +65,9 @@ class TurnContext(WorkflowContext[Any, Any]):
         self.writes: dict[str, Any] | None = None
         self.rare: Rare | None = None
         self.is_open = True
+        # What its handler declares; None lets everything pass.
+        self.sends: Declared | None = None
+        self.yields: Declared | None = None
 
     @property
     def has_returned(self) -> bool:
@@ -76,6 +85,16 @@ class TurnContext(WorkflowContext[Any, Any]):
             self.rare = Rare()
         return self.rare
 
+    def _undeclared(self, verb: str, value: Any, declared: Declared) -> None:
+        """Refuse, or tell once of, what the handler doesn't declare."""
+        target, conductor = self.delivery.target, self.cell.conductor
+        text = describe_undeclared(target, verb, value, declared)
+        if conductor.settings.strict_types:
+            raise UndeclaredTypeError(text)
+        if text not in conductor.warned:
+            conductor.warned.add(text)
+            conductor.emit(WorkflowEvent("warning", text, executor_id=target, path=conductor.path))
+
     def require_open(self) -> None:
         """Refuse what comes too late.
 
@@ -91,12 +110,18 @@ class TurnContext(WorkflowContext[Any, Any]):
         """See `WorkflowContext.send_message`."""
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
+        sends = self.sends
+        if sends is not None and type(message) not in sends.known and not sends.allows(message):
+            self._undeclared("sends", message, sends)
         self.sent.append((message, target_id))
 
     async def yield_output(self, output: Any) -> None:  # noqa: ASYNC910  (waits for slow readers only)
         """See `WorkflowContext.yield_output`."""
         if not self.is_open:
             raise TurnOverError(self.delivery.target)
+        yields = self.yields
+        if yields is not None and type(output) not in yields.known and not yields.allows(output):
+            self._undeclared("yields", output, yields)
         self.outputs.append(output)
         if self._show(output):
             await self.cell.conductor.room()
@@ -148,6 +173,20 @@ class TurnContext(WorkflowContext[Any, Any]):
         conductor = self.cell.conductor
         if conductor.emit(msgspec.structs.replace(event, from_executor=True, path=conductor.path)):
             await conductor.room()
+
+    def forget(self) -> None:
+        """Forget all that this attempt has done: it failed, and the run goes on."""
+        self.sent, self.outputs, self.writes, self.rare = [], [], None, None
+
+    async def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
+        """See `WorkflowContext.enter`."""
+        self.require_open()
+        run = self.cell.conductor.run
+        if run.resources is None:
+            run.resources = Resources(run)
+        resource = await run.resources.enter(manager, self.delivery.target)
+        self.more().entered.append(resource)
+        return resource.value  # type: ignore[no-any-return]
 
     def get_state(self, key: str, default: Any = None) -> Any:
         """See `WorkflowContext.get_state`."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
     from typing import Generic
 
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -36,6 +37,9 @@ else:
         __handler_context__ = True
 
         __class_getitem__ = classmethod(types.GenericAlias)
+
+
+T = TypeVar("T")
 
 
 class WorkflowContext(TypedContext[OutT_contra, WOutT_contra], abc.ABC):
@@ -90,6 +94,18 @@ class WorkflowContext(TypedContext[OutT_contra, WOutT_contra], abc.ABC):
         The types that the engine speaks with (``output``, ``status``, …) are its own; a
         ``warning`` takes the place of such an event.
         """
+
+    async def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
+        """Enter a context manager that the executor keeps open over its turns.
+
+        What belongs to a task (a nursery, a websocket session) can't simply be kept on the
+        executor, since its turns may run in different tasks. It is entered in a task of its own
+        and left when the run ends, the youngest first; or at once, if this turn fails.
+
+        Returns:
+            What the manager gives.
+        """
+        raise NotImplementedError(f"{type(self).__name__} keeps nothing open")
 
     @abc.abstractmethod
     def get_state(self, key: str, default: Any = None) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors.workflows._children import Opening, Taken
+    from actors.workflows._resources import Resource
 
 
 class Request:
@@ -38,12 +39,13 @@ class Rare:
     ``chosen`` and ``snapshot`` are what the end of the turn found out where it had to await:
     the targets of each message, and what the executor keeps. ``reads`` are the versions of the
     state that the turn has read, where these may change meanwhile. ``opens`` is the workflow in
-    which the turn goes on, ``taken`` what it took back from one.
+    which the turn goes on, ``taken`` what it took back from one, ``entered`` what it keeps open.
     """
 
     __slots__ = (
         "actions",
         "chosen",
+        "entered",
         "has_previews",
         "opens",
         "reads",
@@ -55,6 +57,7 @@ class Rare:
     def __init__(self) -> None:
         self.actions: list[Callable[[], None]] = []
         self.chosen: list[tuple[str, ...]] | None = None
+        self.entered: list[Resource] = []
         self.reads: dict[str, int] = {}
         self.requests: dict[str, Request] = {}
         self.snapshot: Any = None

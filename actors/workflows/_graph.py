@@ -87,6 +87,7 @@ class Graph:
         output_ids: whose outputs are outputs of the workflow; None for everybody's.
         intermediate_ids: whose outputs are intermediate ones; None where ``output_ids`` is.
         factories: what makes a new executor for each run, by id, where one was given.
+        on_error: who gets the messages that an executor can't handle, by its id.
         joins: the joins among the groups.
         maps: the maps among the groups.
         reaches: for each join that doesn't wait for all its sources: how to know who can send.
@@ -102,6 +103,7 @@ class Graph:
     output_ids: tuple[str, ...] | None = None
     intermediate_ids: tuple[str, ...] | None = None
     factories: Mapping[str, ExecutorFactory] = _NONE
+    on_error: Mapping[str, str] = _NONE
     joins: tuple[Join, ...] = attrs.field(init=False)
     maps: tuple[Map, ...] = attrs.field(init=False)
     reaches: Mapping[int, Reach] = attrs.field(init=False)
@@ -137,6 +139,8 @@ class Graph:
             if group is not left_out:
                 for edge in group.edges:
                     ways.setdefault(edge.source_id, []).append(edge.target_id)
+        for failing, handler in self.on_error.items():
+            ways.setdefault(failing, []).append(handler)
         return ways
 
     @is_simple.default

@@ -21,6 +21,7 @@ from actors.workflows._annotations import (
     output_types,
     positional_parameters,
 )
+from actors.workflows._declared import Declared
 
 if TYPE_CHECKING:
     import inspect
@@ -42,6 +43,8 @@ class HandlerSpec:
         workflow_output_types: what it yields as output of the workflow.
         function: called as ``function(executor, message, ctx)``; gives a coroutine.
         order: its place among the executor's handlers, in order of declaration.
+        sends: the output types, made ready for asking.
+        yields: the workflow's output types, made ready for asking.
     """
 
     name: str
@@ -50,6 +53,16 @@ class HandlerSpec:
     workflow_output_types: tuple[Any, ...]
     function: Callable[..., Coroutine[Any, Any, Any]]
     order: int = 0
+    sends: Declared | None = attrs.field(init=False, eq=False, repr=False)
+    yields: Declared | None = attrs.field(init=False, eq=False, repr=False)
+
+    @sends.default
+    def _sends(self) -> Declared | None:
+        return Declared(self.output_types)
+
+    @yields.default
+    def _yields(self) -> Declared | None:
+        return Declared(self.workflow_output_types)
 
 
 @attrs.frozen
@@ -64,6 +77,8 @@ class ResponseHandlerSpec:
         workflow_output_types: what it yields as output of the workflow.
         function: called as ``function(executor, request, response, ctx)``; gives a coroutine.
         order: its place among the executor's response handlers, in order of declaration.
+        sends: the output types, made ready for asking; None if the context isn't annotated.
+        yields: the workflow's output types, likewise.
     """
 
     name: str
@@ -73,6 +88,20 @@ class ResponseHandlerSpec:
     workflow_output_types: tuple[Any, ...]
     function: Callable[..., Coroutine[Any, Any, Any]]
     order: int = 0
+    sends: Declared | None = attrs.field(init=False, eq=False, repr=False)
+    yields: Declared | None = attrs.field(init=False, eq=False, repr=False)
+
+    @sends.default
+    def _sends(self) -> Declared | None:
+        return Declared(self.output_types) if self._says_something else None
+
+    @yields.default
+    def _yields(self) -> Declared | None:
+        return Declared(self.workflow_output_types) if self._says_something else None
+
+    @property
+    def _says_something(self) -> bool:
+        return bool(self.output_types or self.workflow_output_types)
 
 
 @overload

@@ -17,6 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._deliveries import Delivery
+from actors.workflows._failure import ExecutorFailure
 from actors.workflows._joins import JoinBuffer
 from actors.workflows._leftovers import Leftovers
 from actors.workflows._maps import Batch, Scope, scopes_of
@@ -142,8 +143,8 @@ class Outbox:
             )
             for target in targets:
                 self.deliver(target, sources, message, news, None, scope, depth)
-            if routes is None or routes.is_plain:
-                is_taken = False
+            if routes is None or routes.is_plain or isinstance(message, ExecutorFailure):
+                is_taken = False  # (joins and maps take what executors send, not their errors)
             else:
                 is_taken = self._gather(routes, effects, message, target_id, news)
             if not is_taken and not targets:

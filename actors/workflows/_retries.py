@@ -5,34 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.workflows._executor import Executor
+from actors.workflows._failure import ExecutorFailure
+from actors.workflows._types import is_type_compatible
 from actors.workflows._validation_errors import ValidationTypeEnum, WorkflowValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
-    from actors._core._supervision import Supervision
+    from actors.workflows._settings import Settings
 
 
 def unretryable(
-    executors: Mapping[str, Executor],
-    factories: Container[str],
-    supervision: Supervision | None,
+    executors: Mapping[str, Executor], factories: Container[str], settings: Settings
 ) -> Iterator[WorkflowValidationError]:
     """Yield a problem for each executor whose failed turns couldn't be undone.
 
-    A retry must start from the state before the failed turn. A frozen ``state`` rolls back by
-    itself, a factory makes a new object, and hooks put mutable attributes back; an executor
-    without any of them would go on with what the failed turn left behind.
+    A retry must start from the state before the failed turn, and so must the run that goes on
+    after an error was handed over. A frozen ``state`` rolls back by itself, a factory makes a
+    new object, and hooks put mutable attributes back; an executor without any of them would go
+    on with what the failed turn left behind.
 
     Args:
         executors: those of the graph by id.
         factories: the ids for which there is a factory.
-        supervision: how failed turns are tried again; None if they aren't.
+        settings: of the workflow, which say how failed turns are tried again, if they are.
     """
-    if supervision is None or supervision.max_restarts == 0:
-        return
     for name, each in executors.items():
-        if name not in factories and not rolls_back(each):
+        supervision = settings.supervision_of(name)
+        is_retried = supervision is not None and supervision.max_restarts > 0
+        goes_on = is_retried or name in settings.on_error
+        if goes_on and name not in factories and not rolls_back(each):
             attributes = ", ".join(each.kept_attributes)
             yield WorkflowValidationError(
                 f"executor {name!r} can't be tried again as supervision asks: its attributes "
@@ -41,6 +43,30 @@ def unretryable(
                 "or set `shareable = True` if its attributes never change",
                 ValidationTypeEnum.SUPERVISION,
             )
+
+
+def unfit_handlers(
+    executors: Mapping[str, Executor], settings: Settings
+) -> Iterator[WorkflowValidationError]:
+    """Yield a problem for each error handler that couldn't do what it is there for.
+
+    Args:
+        executors: those of the graph by id.
+        settings: of the workflow, which say who handles whose errors.
+    """
+    for failing, handler in settings.on_error.items():
+        if failing == handler:
+            problem = f"executor {failing!r} can't handle its own errors"
+        elif not any(
+            is_type_compatible(ExecutorFailure, each) for each in executors[handler].input_types
+        ):
+            problem = (
+                f"executor {handler!r} is to handle the errors of {failing!r} and has no handler "
+                "for an ExecutorFailure"
+            )
+        else:
+            continue
+        yield WorkflowValidationError(problem, ValidationTypeEnum.SUPERVISION)
 
 
 def rolls_back(executor: Executor) -> bool:

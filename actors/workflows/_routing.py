@@ -11,6 +11,7 @@ never has to; where there are none, ``static_targets`` answers without any await
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._edges import Condition, Edge, EdgeGroup, FanOutEdgeGroup
@@ -179,21 +180,38 @@ async def _first_case(group: SwitchCaseEdgeGroup, message: object) -> list[str]:
 async def _says_yes(condition: Condition | None, message: object, edge_id: str) -> bool:
     if condition is None:
         return True  # noqa: ASYNC910 (nobody to ask)
-    return bool(await _asked(condition, f"the condition of edge {edge_id!r}", edge_id, message))
+    what = f"the condition of edge {edge_id!r}"
+    answer = await _asked(condition, what, edge_id, message)
+    try:
+        return bool(answer)
+    except Exception as error:
+        raise EdgeConditionError(
+            f"{what} gave a {type(answer).__name__}, which is neither true nor false ({error}). "
+            "Make it return a bool",
+            edge_id=edge_id,
+            inner_exception=error,
+        ) from error
 
 
 async def _selected(group: EdgeGroup, selector: Any, message: object) -> Collection[str]:
     targets = group.target_executor_ids
     what = f"the selection_func of {group.id!r}"
     picked = await _asked(selector, what, group.id, message, targets)
-    strange = set(picked).difference(group.target_executor_ids)
-    if strange:
+    if isinstance(picked, str | bytes) or not isinstance(picked, Iterable):
         raise EdgeSelectionError(
-            f"{what} picked {sorted(map(str, strange))}, which are no targets of it; "
-            f"it may pick among {group.target_executor_ids}",
+            f"{what} returned {picked!r}; it must return a list of ids, some of "
+            f"{group.target_executor_ids}",
             edge_id=group.id,
         )
-    return frozenset(picked)
+    known = group.target_executor_ids
+    ids = list(picked)
+    if strange := [each for each in ids if each not in known]:
+        raise EdgeSelectionError(
+            f"{what} picked {', '.join(map(repr, strange))}, which is no target of it; it may pick "
+            f"among {known}",
+            edge_id=group.id,
+        )
+    return ids
 
 
 async def _asked(

@@ -17,6 +17,7 @@ from actors._core._dispatch import Dispatcher
 from actors._core._inline import run_inline
 from actors._core._turn import bare, split
 from actors.workflows._conductor import Conductor
+from actors.workflows._idle import TimedReports, watch
 from actors.workflows._reports import Reports
 from actors.workflows._result import WorkflowRunResult
 from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from actors.workflows._conductor import Gate
     from actors.workflows._graph import Graph
     from actors.workflows._reports import EventSink
+    from actors.workflows._resources import Resources
     from actors.workflows._settings import Settings
 
 State = WorkflowRunState
@@ -64,10 +66,14 @@ class Run:
         self.context = contextvars.copy_context()
         self.dispatcher = Dispatcher()
         self.reports = Reports(feed, includes_status=include_status_events)
+        if settings.idle_timeout is not None:
+            self.reports = TimedReports(self.reports)
         self.chance = chance
         self.gate = gate
         self.error: BaseException | None = None
         self.was_cancelled = False
+        # What executors keep open; made when it is first needed.
+        self.resources: Resources | None = None
         self.conductor = Conductor(self, graph, settings, carry)
         self.graph = graph
         self.settings = settings
@@ -183,6 +189,9 @@ class Run:
         if self.was_cancelled:
             nursery.cancel_scope.cancel()
             return
+        seconds = self.settings.idle_timeout
+        if isinstance(self.reports, TimedReports) and seconds is not None:
+            nursery.start_soon(watch, self, self.reports, seconds)
         try:
             self.conductor.start()
         except Exception as exc:  # noqa: BLE001  (it is the run's error, raised at the end)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -17,6 +19,33 @@ Durability: TypeAlias = Literal["sync", "async", "end"]
 OnCheckpointError: TypeAlias = Literal["raise", "warn"]
 
 
+def check_own(executor_id: str, supervision: Supervision) -> None:
+    """Refuse a supervision that makes no sense for a single executor.
+
+    Raises:
+        ValueError: it restarts siblings, or limits how long the run may be idle.
+    """
+    _check_strategy(f"the supervision of {executor_id!r}", supervision)
+    if supervision.idle_timeout is not None:
+        raise ValueError(
+            f"the supervision of {executor_id!r} can't have an idle_timeout, which is about a "
+            "whole run: give it to the workflow's, or use turn_timeout"
+        )
+
+
+def _of_one(_: object, __: object, given: Supervision | None) -> None:
+    if given is not None:
+        _check_strategy("the supervision of a workflow", given)
+
+
+def _check_strategy(whose: str, supervision: Supervision) -> None:
+    if supervision.strategy != "one_for_one":
+        raise ValueError(
+            f"{whose} can't have strategy={supervision.strategy!r}: what failed is tried again "
+            "from before its turn, and siblings that went well stay as they are; use 'one_for_one'"
+        )
+
+
 @attrs.frozen(kw_only=True)
 class Settings:
     """How a workflow runs.
@@ -28,6 +57,8 @@ class Settings:
         checkpoint_storage: where checkpoints go; None for nowhere.
         schedule: ``superstep`` in rounds, ``flow`` as messages arrive.
         supervision: which failed turns are tried again; None fails the run at the first.
+        own_supervision: the same for single executors, by id, in place of *supervision*.
+        on_error: who gets the messages that an executor can't handle, by its id.
         strict_types: whether sending or yielding an undeclared type is an error, not a warning.
         durability: what a checkpoint waits for; None leaves it to the storage.
         on_checkpoint_error: whether a failed save fails the run, or is a warning event.
@@ -44,7 +75,9 @@ class Settings:
     max_iterations: int = DEFAULT_MAX_ITERATIONS
     checkpoint_storage: Any = None
     schedule: Schedule = attrs.field(default="superstep", validator=in_(("superstep", "flow")))
-    supervision: Supervision | None = None
+    supervision: Supervision | None = attrs.field(default=None, validator=_of_one)
+    own_supervision: Mapping[str, Supervision] = MappingProxyType({})
+    on_error: Mapping[str, str] = MappingProxyType({})
     strict_types: bool = False
     durability: Durability | None = attrs.field(
         default=None, validator=in_((None, "sync", "async", "end"))
@@ -56,3 +89,17 @@ class Settings:
     max_in_flight: int = attrs.field(
         default=DEFAULT_MAX_IN_FLIGHT, validator=attrs.validators.ge(1)
     )
+
+    def supervision_of(self, executor_id: str) -> Supervision | None:
+        """Return which failed turns of an executor are tried again, and how long they may take."""
+        return self.own_supervision.get(executor_id, self.supervision)
+
+    @property
+    def is_supervised(self) -> bool:
+        """Whether a failed turn may be anything else than the end of the run."""
+        return bool(self.supervision or self.own_supervision or self.on_error)
+
+    @property
+    def idle_timeout(self) -> float | None:
+        """Seconds without any event after which a run is ended."""
+        return None if self.supervision is None else self.supervision.idle_timeout

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.workflows._double_delivery import doubly_reached
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from actors.workflows._executor import Executor
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _log: Final = logging.getLogger(__name__)
 
 
@@ -62,16 +64,26 @@ def validate_workflow_graph(
 
 
 def find_problems(
-    edge_groups: Sequence[EdgeGroup], executors: Mapping[str, Executor], start_id: str
+    edge_groups: Sequence[EdgeGroup],
+    executors: Mapping[str, Executor],
+    start_id: str,
+    on_error: Mapping[str, str] = _NONE,
 ) -> list[WorkflowValidationError]:
-    """Return all that is wrong with a graph: start, edges, types, reachability."""
+    """Return all that is wrong with a graph: start, edges, types, reachability.
+
+    Args:
+        edge_groups: its edges.
+        executors: its executors by id.
+        start_id: who gets the input of a run.
+        on_error: who gets the messages that an executor can't handle.
+    """
     edges = _edges(edge_groups)
     return [
         *_bad_start(start_id, executors),
         *_unknown_ends(edges, executors),
         *_duplicates(edges),
         *_incompatible(edge_groups, executors),
-        *_unreachable(edges, executors, start_id),
+        *_unreachable([*edges, *map(Edge, on_error, on_error.values())], executors, start_id),
     ]
 
 

@@ -19,7 +19,6 @@ from actors.workflows._run import Run
 from actors.workflows._run_stream import RunSource, RunStream
 from actors.workflows._sharing import Exclusive
 from actors.workflows._waiting import Waiting
-from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
@@ -44,13 +43,9 @@ class Workflow:
     Args:
         graph: what is run.
         settings: how.
-
-    Raises:
-        WorkflowException: the settings ask for something that this version doesn't do yet.
     """
 
     def __init__(self, graph: Graph, settings: Settings) -> None:
-        _refuse_what_is_not_there(settings)
         self.graph = graph
         self.settings = settings
         self.id = str(uuid.uuid4())
@@ -357,19 +352,3 @@ class Workflow:
 
 def _listed(ids: tuple[str, ...] | None) -> list[str] | None:
     return None if ids is None else list(ids)
-
-
-def _refuse_what_is_not_there(settings: Settings) -> None:
-    """Say so at build: a setting that silently did nothing would be found out in production."""
-    asked = {
-        "strict_types=True": settings.strict_types,
-        "a strategy that restarts siblings": settings.supervision is not None
-        and settings.supervision.strategy != "one_for_one",
-        "turn_timeout and idle_timeout": settings.supervision is not None
-        and settings.supervision.has_time_limits,
-    }
-    if missing := [name for name, is_asked in asked.items() if is_asked]:
-        raise WorkflowException(
-            f"workflow {settings.name!r}: this version doesn't do {', '.join(missing)} yet; leave "
-            "it out"
-        )

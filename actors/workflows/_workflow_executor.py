@@ -248,7 +248,7 @@ def _free_id(inner: str, key: int, child: Child, ctx: TurnContext) -> str:
     return f"{child.host}/{key}/{inner}" if inner in taken else inner
 
 
-_ANY: Final = ((), ())
+_ANY: Final = ((Any,), (Any,))
 _BEGIN: Final = HandlerSpec("begin", Any, *_ANY, _begin)
 _HAND_OVER: Final = HandlerSpec("hand_over", ChildTurn, *_ANY, _hand_over)
 _PASS_IN: Final = HandlerSpec("pass_in", SubWorkflowResponseMessage, *_ANY, _pass_in)

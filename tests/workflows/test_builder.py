@@ -22,7 +22,6 @@ from actors.workflows._validation_errors import (
     ValidationTypeEnum,
     WorkflowValidationError,
 )
-from protocols import WorkflowException
 
 
 class Step(Executor):
@@ -246,20 +245,6 @@ def test_options_become_settings() -> None:
     assert settings.supervision is supervision
     assert (settings.schedule, settings.on_checkpoint_error) == ("superstep", "warn")
     assert settings.max_in_flight == 10
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        {"strict_types": True},
-    ],
-    ids=lambda option: next(iter(option)),
-)
-def test_an_option_that_is_not_there_yet_is_refused_by_its_name(option: dict[str, Any]) -> None:
-    builder = WorkflowBuilder(start_executor=a, **option)
-
-    with pytest.raises(WorkflowException, match=next(iter(option))):
-        builder.build()
 
 
 def test_a_workflow_without_a_name_gets_one_of_its_own() -> None:

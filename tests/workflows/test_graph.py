@@ -377,6 +377,27 @@ async def test_a_selector_that_picks_a_stranger_is_an_error() -> None:
     assert isinstance(caught.value, RuntimeError), "what MAF raises"
 
 
+@pytest.mark.parametrize(
+    "nonsense", [None, "a", b"a", 5, [1], [["a"]], ["a", None], [{}]], ids=repr
+)
+async def test_a_selector_that_returns_nonsense_is_an_error_that_says_what(nonsense: Any) -> None:
+    made = graph(FanOutEdgeGroup("s", ["a", "b"], lambda *_: nonsense))
+
+    with pytest.raises(EdgeSelectionError, match=r"the selection_func of .*'a', 'b'") as caught:
+        await choose_targets(made, "s", 1)
+    assert caught.value.edge_id == "FanOutEdgeGroup/s->a,b"
+
+
+async def test_a_condition_whose_answer_has_no_truth_is_an_error_that_names_the_edge() -> None:
+    class Neither:
+        def __bool__(self) -> bool:
+            raise ValueError("ambiguous")
+
+    made = graph(SingleEdgeGroup("s", "a", lambda _: Neither()))
+    with pytest.raises(EdgeConditionError, match=r"'s->a' gave a Neither.*ambiguous"):
+        await choose_targets(made, "s", 1)
+
+
 # --------------------------------------------------------------------------------- joins
 
 

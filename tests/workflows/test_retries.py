@@ -15,7 +15,6 @@ from actors import (
     Supervision,
     WorkflowBuilder,
     WorkflowContext,
-    WorkflowException,
     WorkflowRunState,
     executor,
     handler,
@@ -198,11 +197,6 @@ async def test_restarts_are_counted_for_each_executor_or_for_all(
     else:
         with pytest.raises(ValueError, match="b"):
             await run
-
-
-def test_a_strategy_that_runs_do_not_follow_is_refused() -> None:
-    with pytest.raises(WorkflowException, match="strategy"):
-        chain(Node("a"), supervision=Supervision(strategy="one_for_all"))
 
 
 async def test_an_attempt_that_ended_after_its_run_is_discarded(autojump_clock: Any) -> None:
