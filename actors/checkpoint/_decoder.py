@@ -33,7 +33,8 @@ class PartsDecoder:
         self._parts = parts
         self._encoder = encoder
         self._values: dict[int, Any] = {}
-        self._nodes: dict[int, Node] = {}
+        # By depth, too: sixteen numbers may be the items of one and the parts of another.
+        self._nodes: dict[tuple[int, int], Node] = {}
         self._shapes = shapes()
 
     def entries(self, entries: Mapping[str, bytes]) -> dict[str, Any]:
@@ -115,14 +116,14 @@ class PartsDecoder:
         return Log._made((loose, *nodes), length)  # noqa: SLF001  # its only other maker
 
     def _node(self, number: int, depth: int) -> Node:
-        found = self._nodes.get(number)
+        found = self._nodes.get((number, depth))
         if found is None:
             tree = self._array(number)
             if len(tree) != WIDTH:
                 raise Trouble(f"the part {number} isn't a full node")
             below = self._shapes.any.read
             items = (self._node(one, depth - 1) for one in tree) if depth else map(below, tree)
-            found = self._nodes[number] = Node(tuple(items))
+            found = self._nodes[number, depth] = Node(tuple(items))
             if self._encoder is not None:
                 self._encoder.remember(found, number)
         return found
