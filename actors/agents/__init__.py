@@ -65,6 +65,11 @@ if TYPE_CHECKING:
         HistoryProvider as HistoryProvider,
         InMemoryHistoryProvider as InMemoryHistoryProvider,
     )
+    from actors.agents._injection import (
+        MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY as MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
+        MessageInjectionMiddleware as MessageInjectionMiddleware,
+        enqueue_messages as enqueue_messages,
+    )
     from actors.agents._local._files import (
         FetchProgress as FetchProgress,
         fetch_model as fetch_model,
@@ -143,6 +148,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "actors.agents._injection": """
+            MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware enqueue_messages
+        """,
         "actors.agents._file_history": """
             FileHistoryProvider
         """,

@@ -160,6 +160,7 @@ class AgentRun:
             input_messages=self.messages,
             options=known,
         )
+        self.link.inputs = self.context.input_messages
         if not self._providers:
             return self._without_arguments(known)  # noqa: ASYNC910 (the client is called next)
         per_call = self._per_call

@@ -52,6 +52,7 @@ class ChatCall:
         compaction: makes the conversation shorter before the model gets it, with the tokenizer
             that it is to count with.
         link: to the run of an agent that it is a part of.
+        injects: whether messages may join while it goes on.
         key: which model turn of that run it is, for whoever records effects.
     """
 
@@ -63,6 +64,7 @@ class ChatCall:
     middleware: Sequence[Any]
     compaction: tuple[CompactionStrategy | None, TokenizerProtocol | None] = (None, None)
     link: RunLink | None = None
+    injects: bool = False
     key: str = "turn 0"
 
     @property

@@ -9,6 +9,7 @@ import attrs
 from actors.agents._base import as_list
 from actors.agents._chat_call import ChatCall, ChatPipeline, ChatStream, OptionsCoT
 from actors.agents._function_config import normalize_function_invocation_configuration
+from actors.agents._injection import injects
 from actors.agents._loop._loop import needs_loop, run_loop
 from actors.agents._loop._streaming import stream_loop
 from actors.agents._loop._transcript import for_model
@@ -61,6 +62,8 @@ class FunctionInvocationLayer(ChatPipeline[OptionsCoT]):
         ask = super()._respond
         if not config["enabled"]:
             return ask(call)
+        if injects((*getattr(self, "chat_middleware", ()), *call.middleware)):
+            call = attrs.evolve(call, injects=True)
         if not needs_loop(call, config):
             return ask(attrs.evolve(call, messages=for_model(call.messages)))
         around = (*self.function_middleware, *function)

@@ -40,7 +40,7 @@ class PerCallHistory:
     run: Any  # an AgentRun, which imports this module
     is_stored: bool
     kept: int = 0  # messages of the response
-    _has_input: bool = False
+    _inputs: int = 0  # messages of the input
 
     def check(self, options: Mapping[str, Any], providers: Sequence[ContextProvider]) -> None:
         """Refuse what can't be kept turn by turn; warn of what loads in vain.
@@ -96,12 +96,13 @@ class PerCallHistory:
 
     async def _save(self, messages: Sequence[Message]) -> None:
         run = self.run
-        has_input, self._has_input = self._has_input, True
+        inputs = run.context.input_messages
+        known, self._inputs = self._inputs, len(inputs)
         context = SessionContext(
             session_id=run.context.session_id,
             service_session_id=run.context.service_session_id,
-            input_messages=[] if has_input else run.context.input_messages,
-            context_messages={} if has_input else run.context.context_messages,
+            input_messages=inputs[known:],
+            context_messages={} if known else run.context.context_messages,
             options=run.context.options,
             metadata=run.context.metadata,
         )

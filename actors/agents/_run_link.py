@@ -37,6 +37,7 @@ class RunLink:
         transcript: the complete turns so far, calls with their results; what a run that is cut
             short leaves in its history.
         usage: what they have used, together.
+        inputs: the run's input; messages that join while it goes on are added to it.
         keep_turn: is given each complete turn as soon as there is one.
     """
 
@@ -48,6 +49,7 @@ class RunLink:
     says_more: bool = False
     transcript: list[Message] = attrs.field(factory=list)
     usage: UsageDetails | None = None
+    inputs: list[Message] = attrs.field(factory=list)
     keep_turn: Callable[[Sequence[Message]], Awaitable[None]] | None = None
 
 

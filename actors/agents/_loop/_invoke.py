@@ -8,6 +8,7 @@ passes through here as it is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -36,6 +37,7 @@ INTERRUPTED_KEY: Final = "_interrupted"
 _CANCELLED: Final = (
     "The call was cancelled before it had a result; whether it did anything is unknown."
 )
+_LATE: Final = "Error: The time for tools was over before this call had a result."
 _DETAIL: Final = 500
 
 
@@ -81,7 +83,6 @@ class Outcome:
     inner_session: Mapping[str, Any] | None = None
     usage: Mapping[str, Any] | None = None
     failure: Exception | None = None
-    is_cut_off: bool = False
 
 
 def cut_off(planned: Planned, why: str = _CANCELLED) -> Outcome:
@@ -92,7 +93,12 @@ def cut_off(planned: Planned, why: str = _CANCELLED) -> Outcome:
         exception="Cancelled",
         additional_properties={INTERRUPTED_KEY: True},
     )
-    return Outcome(planned, result, is_error=True, is_cut_off=True)
+    return Outcome(planned, result, is_error=True)
+
+
+def completed(planned: Sequence[Planned], done: Mapping[int, Outcome]) -> list[Outcome]:
+    """Give the outcomes of a batch in call order; of a call that was cut off it says so."""
+    return [done.get(index) or cut_off(one) for index, one in enumerate(planned)]
 
 
 def failed(planned: Planned, text: str, error: Exception, *, in_detail: bool) -> Outcome:
@@ -127,66 +133,72 @@ class Invoker:
     uses: dict[int, ToolUse] = attrs.field(factory=dict)
     in_detail: bool = False
 
-    async def batch(  # noqa: ASYNC910 (the nursery is the checkpoint)
-        self, planned: Sequence[Planned], outcomes: list[Outcome], *, concurrent: bool,
+    async def batch(
+        self, planned: Sequence[Planned], done: dict[int, Outcome], *, concurrent: bool,
         deadline: float, key: str,
     ) -> None:  # fmt: skip
-        """Make calls, each in a task of its own, and put their outcomes into *outcomes*.
+        """Make calls, each in a task of its own, and put what becomes of them into *done*.
 
-        They stand in call order, whenever each of them ends, and are there even when this is
-        cancelled: a call that has no result by then says so. An outcome that the run is to fail
-        with ends the others.
+        What has ended is in there even when this is cancelled. An outcome that the run is to
+        fail with ends the others.
+
+        Args:
+            planned: the calls.
+            done: outcomes by place in *planned*; see ``completed``.
+            concurrent: whether they are made at the same time.
+            deadline: when those that have no result by then are given up.
+            key: which turn's calls they are, for whoever records effects.
         """
-        outcomes[:] = [cut_off(one) for one in planned]
-        groups = (
-            [range(len(planned))] if concurrent else [range(i, i + 1) for i in range(len(planned))]
-        )
+        every = range(len(planned))
+        groups = [every] if concurrent else [range(i, i + 1) for i in every]
+        if deadline == math.inf:
+            await self._groups(planned, done, groups, key)
+            return
         with trio.CancelScope(deadline=deadline) as scope:
-            for group in groups:
-                await self._group(planned, outcomes, group, key)
-                if any(outcomes[index].failure for index in group):
-                    break
+            await self._groups(planned, done, groups, key)
         if scope.cancelled_caught:
-            self._ran_out(outcomes)
+            for index in every:
+                done.setdefault(index, cut_off(planned[index], _LATE))
 
-    async def _group(
-        self, planned: Sequence[Planned], outcomes: list[Outcome], group: range, key: str
+    async def _groups(
+        self,
+        planned: Sequence[Planned],
+        done: dict[int, Outcome],
+        groups: Sequence[range],
+        key: str,
     ) -> None:
-        # Looked at in call order, so that of several calls a limit refuses the last ones; the
-        # tasks begin in any order.
-        prepared = [self._prepared(planned[index]) for index in group]
-        async with trio.open_nursery() as nursery:
-            for index, found in zip(group, prepared, strict=True):
-                if isinstance(found, Outcome):
-                    outcomes[index] = found
-                else:
-                    nursery.start_soon(
-                        self._into, outcomes, index, found, nursery.cancel_scope, key
-                    )
+        for group in groups:
+            # Looked at in call order, so that of several calls a limit refuses the last ones;
+            # the tasks begin in any order.
+            prepared = [(index, self._prepared(planned[index])) for index in group]
+            async with trio.open_nursery() as nursery:
+                scope = nursery.cancel_scope
+                for index, found in prepared:
+                    if isinstance(found, Outcome):
+                        done[index] = found
+                    else:
+                        call = planned[index]
+                        nursery.start_soon(self._into, done, index, call, found, scope, key)
+            if any(index in done and done[index].failure for index in group):
+                return
 
     async def _into(
         self,
-        outcomes: list[Outcome],
+        done: dict[int, Outcome],
         index: int,
+        planned: Planned,
         context: FunctionInvocationContext,
         scope: trio.CancelScope,
         key: str,
     ) -> None:
-        planned = outcomes[index].planned
         if current_effects.get() is None:
             outcome = await self._made(planned, context)
         else:
             with effects_under(f"{key}/call {planned.order} {planned.call.call_id}"):
                 outcome = await self._made(planned, context)
-        outcomes[index] = outcome
+        done[index] = outcome
         if outcome.failure is not None:
             scope.cancel()
-
-    def _ran_out(self, outcomes: list[Outcome]) -> None:
-        for index, outcome in enumerate(outcomes):
-            if outcome.is_cut_off:
-                late = "Error: The time for tools was over before this call had a result."
-                outcomes[index] = cut_off(outcome.planned, late)
 
     def _prepared(self, planned: Planned) -> FunctionInvocationContext | Outcome:
         """Find the tool and check the arguments; give what is wrong if something is."""
@@ -279,7 +291,6 @@ class Invoker:
         outcome.asks = error.contents
         outcome.inner_session = getattr(error, "inner_session", None)
         outcome.usage = context.metadata.get("usage")
-        outcome.is_cut_off = False
         return outcome
 
     def _failing(self, planned: Planned, error: Exception) -> Outcome:

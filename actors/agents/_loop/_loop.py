@@ -26,6 +26,10 @@ import attrs
 import trio
 
 from actors.agents._chat_call import ChatCall
+from actors.agents._injection import (
+    MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
+    taken_messages,
+)
 from actors.agents._loop._asking import (
     Desk,
     is_refusal,
@@ -34,7 +38,7 @@ from actors.agents._loop._asking import (
     says_something,
 )
 from actors.agents._loop._decide import FALLBACK, Limits, next_options, sort_calls
-from actors.agents._loop._invoke import Invoker, Outcome, Planned
+from actors.agents._loop._invoke import Invoker, Outcome, Planned, completed
 from actors.agents._loop._pending import bind, has_approvals, unbound
 from actors.agents._loop._transcript import (
     calls_in,
@@ -62,7 +66,7 @@ _LAST_WINS: Final = ("response_id", "created_at", "finish_reason", "model", "con
 
 def needs_loop(call: ChatCall, config: Mapping[str, Any]) -> bool:
     """Say whether a call can come to tools at all."""
-    if call.options.get("tools") or config["additional_tools"]:
+    if call.options.get("tools") or config["additional_tools"] or call.injects:
         return True
     return (call.link is not None and bool(call.link.decisions)) or has_approvals(call.messages)
 
@@ -133,6 +137,11 @@ class ToolLoop:
             in_detail=self.config["include_detailed_errors"],
         )
 
+    @property
+    def turn_id(self) -> str:
+        """A name for the model's turn in progress."""
+        return f"turn-{self._limits.turns}"
+
     def _known(self) -> dict[str, FunctionTool[Any]]:
         return {**self._extra, **function_tools(self._tools)}
 
@@ -176,19 +185,20 @@ class ToolLoop:
         calls = {one.call.occurrence: one.call for one in decisions}
         refused = [refusal(one) for one in decisions if is_refusal(one)]
         planned = planned_of([one for one in decisions if not is_refusal(one)])
-        outcomes: list[Outcome] = []
+        done: dict[int, Outcome] = {}
         try:
-            await self._batch(planned, outcomes)
+            await self._batch(planned, done)
         finally:
+            outcomes = completed(planned, done)
             for one in outcomes:
                 if one.asks:
                     batch = calls[one.planned.occurrence or ""].batch
                     self._desk.ask_for_tool(one, batch=batch)
             order = list(calls)
-            done = sorted(
+            all_of_them = sorted(
                 [*outcomes, *refused], key=lambda one: order.index(one.planned.occurrence or "")
             )
-            messages = self._told(done)
+            messages = self._told(all_of_them)
             self._keep(messages)
         self._check(outcomes)
         self._is_over = any(one.ends for one in outcomes)
@@ -200,6 +210,8 @@ class ToolLoop:
         """Say what the model is to be asked next; None if the loop is over."""
         if self._is_over:
             return None
+        if self.call.injects:
+            self._join()
         limits = self._limits
         self.without_tools = self.without_tools or limits.reached(trio.current_time())
         options = next_options(
@@ -215,6 +227,14 @@ class ToolLoop:
             self.call, messages=list(messages), options=options, key=f"turn {limits.turns}"
         )
 
+    def _join(self) -> None:
+        """Let messages join that wait for the model's next turn."""
+        link = self._desk.link
+        joining = taken_messages(link.session)
+        link.inputs.extend(joining)
+        self._heard = [*self._heard, *joining]
+        self._unsent = [*self._unsent, *joining]
+
     async def take(  # noqa: ASYNC910 (the model was asked just before)
         self, response: ChatResponse[Any]
     ) -> list[Message]:
@@ -225,9 +245,16 @@ class ToolLoop:
             return self._stop_calling(response)  # noqa: ASYNC910 (the model was asked just before, or is next)
         if not calls or not (self._tools or self._extra):
             self._said.extend(response.messages)
-            self._is_over = True
+            self._heard, self._unsent = [*self._heard, *response.messages], []
+            self._is_over = not (self.call.injects and self._has_joining())
             return []  # noqa: ASYNC910 (the model was asked just before, or is next)
         return await self._make(response, calls)
+
+    def _has_joining(self) -> bool:
+        session = self._desk.link.session
+        return session is not None and bool(
+            session.state.get(MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY)
+        )
 
     def _note(self, response: ChatResponse[Any]) -> None:
         if not isinstance(response, ChatResponse):
@@ -266,10 +293,11 @@ class ToolLoop:
         declared = {call.call_id for call in fates.declared}
         runs = {call.call_id for call in (*fates.run, *fates.unknown)}
         planned = [Planned(call, orders[call.call_id]) for call in calls if call.call_id in runs]
-        outcomes: list[Outcome] = []
+        done: dict[int, Outcome] = {}
         try:
-            await self._batch(planned, outcomes)
+            await self._batch(planned, done)
         finally:
+            outcomes = completed(planned, done)
             for one in outcomes:
                 if one.asks:
                     requests += self._desk.ask_for_tool(one, batch=batch)
@@ -292,19 +320,18 @@ class ToolLoop:
         link.transcript.extend(messages)
         link.usage = self._usage
 
-    async def _batch(self, planned: Sequence[Planned], outcomes: list[Outcome]) -> None:
+    async def _batch(self, planned: Sequence[Planned], done: dict[int, Outcome]) -> None:
         if not planned:
             return  # noqa: ASYNC910 (nothing to do)
         await self._invoker.batch(
             planned,
-            outcomes,
+            done,
             concurrent=self.config["allow_concurrent_invocation"],
             deadline=self._limits.deadline,
             key=f"turn {self._limits.turns}",
         )
-        self._limits.count(
-            calls=len(planned), errors=sum(outcome.is_error for outcome in outcomes)
-        )
+        errors = sum(outcome.is_error for outcome in done.values())
+        self._limits.count(calls=len(planned), errors=errors)
 
     def _check(self, outcomes: Sequence[Outcome]) -> None:
         failures = [one.failure for one in outcomes if one.failure is not None]

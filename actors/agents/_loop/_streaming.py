@@ -84,6 +84,9 @@ class LoopUpdates:
         except StopAsyncIteration:
             turn, self._turn = self._turn, None
         else:
+            if self._call.injects and update.message_id is None:
+                # Between two turns may stand nothing that an aggregate would part them by.
+                update = attrs.evolve(update, message_id=loop.turn_id)
             return _without_calls(update) if loop.without_tools else update
         self._add(await loop.take(await turn.get_final_response()))
         return None
