@@ -24,7 +24,7 @@ CALL = Content.from_function_call("c1", "look", arguments="{}")
 
 def made(where: str, *replies: Any, **kwargs: Any) -> tuple[Agent, ScriptedChatClient[Any], Any]:
     middleware = [MessageInjectionMiddleware()]
-    of = {
+    of: dict[str, dict[str, Any]] = {
         name: {"middleware": middleware} if name == where else {} for name in ("agent", "client")
     }
     client: ScriptedChatClient[Any] = ScriptedChatClient(*replies, **of["client"])
