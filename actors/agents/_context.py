@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -79,7 +79,8 @@ class SessionContext:
         if origin_session_ids:
             attribution["origin_session_ids"] = list(origin_session_ids)
         kept = self.context_messages.setdefault(_source_id(source), [])
-        kept.extend(_attributed(message, attribution) for message in messages)
+        mark = freeze_mapping({ATTRIBUTION_KEY: attribution})
+        kept.extend([_attributed(message, mark) for message in messages])
 
     def extend_instructions(
         self, source_id: str | HasSourceId, instructions: str | Sequence[str]
@@ -151,12 +152,21 @@ def _source_id(source: str | HasSourceId) -> str:
     return source if isinstance(source, str) else source.source_id
 
 
-def _attributed(message: Message, attribution: Mapping[str, Any]) -> Message:
+def _attributed(message: Message, attribution: FrozenDict[str, Any]) -> Message:
     properties = message.additional_properties
     if ATTRIBUTION_KEY in properties:
         return message  # it was taken over from somewhere, and that is where it is from
-    return attrs.evolve(
-        message, additional_properties={**properties, ATTRIBUTION_KEY: attribution}
+    marked = FrozenDict({**properties, **attribution}) if properties else attribution
+    if type(message) is not Message:
+        return attrs.evolve(message, additional_properties=marked)
+    # A history of thousands of messages goes through here in each run; this is evolve, by hand.
+    return Message(
+        message.role,
+        message.contents,
+        author_name=message.author_name,
+        message_id=message.message_id,
+        additional_properties=marked,
+        raw_representation=message.raw_representation,
     )
 
 

@@ -9,11 +9,16 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from agent_framework import (
+    Agent,
     AgentExecutor,
     AgentResponse,
     AgentResponseUpdate,
     BaseAgent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
     Content,
+    FunctionInvocationLayer,
     InMemoryCheckpointStorage,
     Message,
     RunContext,
@@ -21,8 +26,10 @@ from agent_framework import (
     WorkflowContext,
     executor,
     step,
+    tool,
     workflow,
 )
+from agent_framework.observability import ChatTelemetryLayer
 
 from bench._meter import Meter
 
@@ -162,5 +169,68 @@ def functional_replay(meter: Meter, count: int) -> None:
             result = await built.run(responses={"q": True})
             meter.record((meter.clock() - started) / count)
             assert result.get_outputs() == [count]
+
+    asyncio.run(main())
+
+
+# ---------------------------------------------------------------------------- the pipeline
+
+
+class InstantClient(
+    FunctionInvocationLayer, ChatMiddlewareLayer, ChatTelemetryLayer, BaseChatClient
+):
+    def __init__(self, turns: int = 0) -> None:
+        super().__init__(function_invocation_configuration={"max_iterations": turns + 1})
+        self.turns = turns
+        self.made = 0
+
+    def _inner_get_response(self, **_: Any) -> Any:
+        return self._answer()
+
+    async def _answer(self) -> ChatResponse:
+        if self.made < self.turns:
+            self.made += 1
+            call = Content.from_function_call(f"c{self.made}", "noop", arguments={})
+            return ChatResponse(messages=[Message("assistant", [call])])
+        self.made = 0
+        return ChatResponse(messages=[Message("assistant", ["ok"])])
+
+
+@tool
+async def noop() -> str:
+    """Do nothing."""
+    return "ok"
+
+
+def pipeline(meter: Meter) -> None:
+    agent = Agent(InstantClient(), name="a")
+
+    async def main() -> None:
+        for _ in meter.laps(500, units=1):
+            await agent.run("hi")
+
+    asyncio.run(main())
+
+
+def pipeline_tools(meter: Meter, turns: int) -> None:
+    agent = Agent(InstantClient(turns), name="a", tools=noop)
+
+    async def main() -> None:
+        for _ in meter.laps(max(2, 200 // turns), units=turns):
+            response = await agent.run("hi")
+            assert len(response.messages) == 2 * turns + 1
+
+    asyncio.run(main())
+
+
+def pipeline_session(meter: Meter, length: int) -> None:
+    agent = Agent(InstantClient(), name="a")
+    session = agent.create_session()
+    messages = [Message("user", [f"m{i}"]) for i in range(length)]
+    session.state["in_memory"] = {"messages": messages}
+
+    async def main() -> None:
+        for _ in meter.laps(200, units=1):
+            await agent.run("hi", session=session)
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = [
-    "mailbox", "ask", "spawn", "stop", "memory", "superstep", "fan", "agents", "streaming",
+    "mailbox", "ask", "spawn", "stop", "memory", "superstep", "fan", "agents", "pipeline", "streaming",
     "functional", "imports",
 ]  # fmt: skip
 

@@ -160,7 +160,7 @@ class Invoker:
             for index in every:
                 done.setdefault(index, cut_off(planned[index], _LATE))
 
-    async def _groups(
+    async def _groups(  # noqa: ASYNC910 (the nursery is the checkpoint)
         self,
         planned: Sequence[Planned],
         done: dict[int, Outcome],
