@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING
 
 from trio.lowlevel import current_task
@@ -25,7 +24,7 @@ class Askers:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
         # The last asker that isn't an actor. A worker's task asks for another one each time.
-        self._task: weakref.ref[Task] | None = None
+        self._task: Task | None = None
         self._reason = ShutDown()
 
     def shut_down(self) -> ShutDown:
@@ -34,13 +33,12 @@ class Askers:
             task = current_task()
         except RuntimeError:
             return ShutDown("code outside of any task")
-        last = self._task
-        if last is not None and last() is task:
+        if task is self._task:
             return self._reason
         worker = self._dispatcher.worker_of(task)
         if worker is not None and worker.cell is not None:
             return ShutDown(worker.cell.name)
-        self._task, self._reason = weakref.ref(task), ShutDown(f"task {task.name}")
+        self._task, self._reason = task, ShutDown(f"task {task.name}")
         return self._reason
 
     def name(self) -> str:

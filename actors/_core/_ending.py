@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from actors._core._cell import Cell
     from actors._core._kin import Kin
     from actors._core._reasons import ExitReason
+    from actors._core._system import System
 
 # So many children of a pool are stopping at the same time.
 AT_ONCE: Final = 100
@@ -159,7 +160,7 @@ class Ending(Identity):
         """Stop after the turn in progress, before anything that is queued."""
         if self.phase >= STOPPING or self.pending & STOP:
             return
-        self.reason = self.system.askers.shut_down() if reason is None else reason
+        self.reason = self.dispatcher.owner.askers.shut_down() if reason is None else reason
         if (
             self.kin is None
             and self.ctx is None
@@ -279,25 +280,31 @@ class Ending(Identity):
             self.limit()
         return True
 
-    def terminate(self, reason: ExitReason) -> None:
+    def terminate(self, reason: ExitReason) -> None:  # noqa: C901  (a call would cost a tenth)
         """End for good: free the name, return what was queued, tell who watches."""
         self.phase, self.reason, self.pending = STOPPED, reason, 0
-        parent = self.parent
+        parent, group = self.parent, None
         if parent is not None and parent.kin is not None:
+            group = parent.kin.group
             parent.kin.children.pop(self.own_name, None)
         if self.mailbox is not None:
             self.me.return_mail()
         if self.kin is not None:
             self._tell_kin(self.kin, Terminated(self.ref, reason))
-        if self.system.listeners:
-            self.system.publish(ActorStopped(self.ref, reason))
-        if self.options.dedicated_task:
+        system: System = self.dispatcher.owner
+        if system.listeners:
+            system.publish(ActorStopped(self.ref, reason))
+        options = self.options
+        if options.dedicated_task:
             self.dispatcher.retire()
-        if parent is not None:
+        if parent is None or group is None:
+            return
+        if parent.phase > RUNNING:
             if parent.phase in {ENDING, STOPPING}:
                 parent.wake(WIND_DOWN)
-            else:
-                parent.child_gone(self.me, reason)
+        # Most children mean nothing to a parent that goes on.
+        elif group.regroup is not None or group.counts_children or options.significant:
+            parent.child_gone(self.me, reason)
 
     def _tell_kin(self, kin: Kin, news: Terminated) -> None:
         kin.unlimit()

@@ -42,11 +42,21 @@ DEFAULT: Final = Options()
 class Group:
     """What a supervisor knows of its children besides their names."""
 
-    __slots__ = ("has_time_limits", "is_regrouping", "regroup", "stopping", "timer", "to_stop")
+    __slots__ = (
+        "counts_children",
+        "has_time_limits",
+        "is_regrouping",
+        "regroup",
+        "stopping",
+        "timer",
+        "to_stop",
+    )
 
     def __init__(self, *, has_time_limits: bool) -> None:
         # Whether their turns, or their idleness, are limited.
         self.has_time_limits = has_time_limits
+        # Whether the supervisor is idle, and to be stopped some time, once it has none.
+        self.counts_children = False
         # The incident that is being dealt with, if siblings are restarted along.
         self.regroup: Regroup[Cell] | None = None
         self.timer: Timer | None = None

@@ -109,12 +109,12 @@ class Life(Ending):
             raise ActorStoppedError(self.name, name)
         if isinstance(name, str) and (not name or set(name) & {"/", "#"}):
             raise ValueError(f"an actor can't be named {name!r}: use no '/' and no '#'")
-        if self.kin is None or self.kin.group is None:
-            limits = self.supervision.has_time_limits
-            self.family().group = Group(has_time_limits=limits)
-        elif name in self.kin.children:
+        kin = self.kin or self.family()
+        if name in kin.children:
             raise NameTakenError(f"{self.name}/{name}")
-        return self._group()
+        if kin.group is None:
+            kin.group = Group(has_time_limits=self.supervision.has_time_limits)
+        return kin.group
 
     def check_significant(self, options: Options) -> None:
         """Refuse a significant child that could never end this actor.

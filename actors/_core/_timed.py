@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from actors._core._actor import Actor
     from actors._core._context import ActorContext
     from actors._core._dispatch import Worker
-    from actors._core._kin import Options
+    from actors._core._kin import Group, Options
     from actors._core._reasons import ExitReason
     from actors._core._supervision import Supervision
     from actors._core._system import System
@@ -110,6 +110,12 @@ class TimedCell(Cell):
         """Take messages from now on, and be idle until the first comes."""
         super().started()
         self._rest()
+
+    def check_name(self, name: str | int) -> Group:
+        """Let a child be, whose end will count."""
+        group = super().check_name(name)
+        group.counts_children = True
+        return group
 
     def child_gone(self, child: Cell, reason: ExitReason) -> None:
         """Without children, it may be idle."""
