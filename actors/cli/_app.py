@@ -138,6 +138,128 @@ def serve(traceback: bool, **options: Any) -> int:
     return _reporting(partial(serve_model_file, **options), traceback=traceback)
 
 
+# ------------------------------------------------------------------ stored runs
+
+
+def _of_a_store(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that all commands on a storage have."""
+    for option in (
+        _with_traceback,
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option(
+            "--key-file",
+            type=click.Path(path_type=Path),
+            help="A file with the key that the storage is signed with.",
+        ),
+        click.option(
+            "--store",
+            metavar="URL",
+            envvar="ACTORS_STORE",
+            required=True,
+            help="The storage: sqlite:///runs.db, file:runs, postgresql://host/database.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+_of_workflow = click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+_of_run = click.option("--run", "run_id", metavar="ID", help="Only this run.")
+
+
+@app.group()
+def checkpoints() -> None:
+    """Look at the checkpoints of stored runs, fork them, and forget old ones."""
+
+
+@checkpoints.command(name="list")
+@_of_workflow
+@_of_run
+@_of_a_store
+def list_checkpoints(
+    workflow: str | None, run_id: str | None, traceback: bool, **store: Any
+) -> int:
+    """List the checkpoints, oldest first, with what each grew from."""
+    from actors.cli._checkpoints import CheckpointsCommand
+
+    command = partial(CheckpointsCommand(**store).list, workflow, run_id)
+    return _reporting(command, traceback=traceback)
+
+
+@checkpoints.command()
+@click.argument("checkpoint_id", metavar="CHECKPOINT")
+@click.option("--entry", metavar="KEY", help="Print only this entry, whole, as JSON.")
+@_of_a_store
+def show(checkpoint_id: str, entry: str | None, traceback: bool, **store: Any) -> int:
+    """Show what a checkpoint holds."""
+    from actors.cli._checkpoints import CheckpointsCommand
+
+    command = partial(CheckpointsCommand(**store).show, checkpoint_id, entry)
+    return _reporting(command, traceback=traceback)
+
+
+@checkpoints.command()
+@click.argument("old", metavar="CHECKPOINT")
+@click.argument("new", metavar="CHECKPOINT")
+@_of_a_store
+def diff(old: str, new: str, traceback: bool, **store: Any) -> int:
+    """Show where two checkpoints differ."""
+    from actors.cli._checkpoints import CheckpointsCommand
+
+    return _reporting(partial(CheckpointsCommand(**store).diff, old, new), traceback=traceback)
+
+
+@checkpoints.command()
+@click.argument("checkpoint_id", metavar="CHECKPOINT")
+@click.option("--run", "run_id", metavar="ID", help="The id of the new run.")
+@click.option(
+    "--set", "edits", metavar="KEY=JSON", multiple=True, help="Give an entry another value."
+)
+@click.option("--remove", "removed", metavar="KEY", multiple=True, help="Leave an entry out.")
+@_of_a_store
+def fork(
+    checkpoint_id: str,
+    run_id: str | None,
+    edits: tuple[str, ...],
+    removed: tuple[str, ...],
+    traceback: bool,
+    **store: Any,
+) -> int:
+    """Begin a new run as another one was at a checkpoint; print the checkpoint to resume from."""
+    from actors.cli._checkpoints import CheckpointsCommand
+
+    command = CheckpointsCommand(**store)
+    return _reporting(
+        partial(command.fork, checkpoint_id, run_id, edits, removed), traceback=traceback
+    )
+
+
+@checkpoints.command()
+@click.option("--keep-last", type=click.IntRange(min=1), help="Keep the last N of each run.")
+@click.option("--keep-every", type=click.IntRange(min=1), help="Keep each K-th superstep's.")
+@click.option("--dry-run", "dry", is_flag=True, help="Only tell what would be forgotten.")
+@_of_workflow
+@_of_run
+@_of_a_store
+def prune(
+    keep_last: int | None,
+    keep_every: int | None,
+    dry: bool,
+    workflow: str | None,
+    run_id: str | None,
+    traceback: bool,
+    **store: Any,
+) -> int:
+    """Forget old checkpoints; never the last one, nor one that forks grew from."""
+    from actors.cli._checkpoints import CheckpointsCommand
+
+    command = CheckpointsCommand(**store)
+    return _reporting(
+        partial(command.prune, keep_last, keep_every, workflow, run_id, dry=dry),
+        traceback=traceback,
+    )
+
+
 def run_app(args: Sequence[str] | None) -> int:
     """Do what a command line says, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):

@@ -71,6 +71,10 @@ class Colour(enum.Enum):
     BLUE = "b"
 
 
+class Loose(enum.IntEnum):
+    A = 1
+
+
 for cls in (Point, Open, Struct, Model, Colour):
     register_type(cls, f"round_trip.{cls.__name__}")
 
@@ -252,7 +256,7 @@ def test_what_can_change_inside_of_what_cant_is_written_as_it_is_each_time() -> 
         collections.OrderedDict(a=1), fractions.Fraction(1, 2), float("nan"), float("inf"),
         complex(1), range(3), memoryview(b"x"), bytearray(b"x"), "\ud800", object(), iter([]),
         type("Sub", (datetime,), {})(2026, 1, 1), ValueError("x"), print, enum,
-        type("Local", (), {})(), enum.IntEnum("Loose", "A")(1),
+        type("Local", (), {})(), Loose.A,
     ],
     ids=lambda value: f"{type(value).__name__} {value}"[:30].split(" object")[0],
 )  # fmt: skip
