@@ -34,6 +34,10 @@ PRINTED = {
         "await trio.sleep(message.weight / 10)\n└─ substitute  running\n"
         "post/courier is behind by 2 messages\n"
     ),
+    "first_function": (
+        "fetching\nfetching\nasked: Frogs: the web on frogs, papers on frogs\npublishing\n"
+        "FROGS: THE WEB ON FROGS, PAPERS ON FROGS\nReplay(hits=2, live=1)\n"
+    ),
     "custom_client": "few trust all love \nbe to not or be to \n",
 }
 # These set what there is only one of in a process.
@@ -67,7 +71,33 @@ def test_an_example_that_sets_up_its_process_prints_what_we_say(name: str) -> No
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PRINTED, *PRINTED_ALONE, "newsroom"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {
+        *PRINTED,
+        *PRINTED_ALONE,
+        "newsroom",
+        "function_of_agents",
+    }
+
+
+# ----------------------------------------------------------------------------- agents in a function
+
+
+async def test_two_poets_write_at_once_and_a_critic_compares() -> None:
+    build = runpy.run_path(str(EXAMPLES / "function_of_agents.py"))["build"]
+    client = ScriptedChatClient("Frogs sing.", "Frogs swing.", "The first.")
+    result = await build(client).run("frogs")
+    lines = result.text.splitlines()
+    assert sorted(lines[:2]) == ["Frogs sing.", "Frogs swing."]
+    assert lines[2] == "The first."
+    assert result.replay.live == 3
+
+
+@pytest.mark.model
+def test_agents_in_a_function_run_on_a_real_model(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(EXAMPLES / "function_of_agents.py", capsys)
+    assert len(re.findall(r"^write: \w", out, re.MULTILINE)) == 2
+    assert re.search(r"^compare: \w", out, re.MULTILINE)
+    assert out.endswith("steps that ran: 3\n")
 
 
 # ----------------------------------------------------------------------------- the newsroom

@@ -13,7 +13,9 @@ import trio
 from actors import (
     CodecError,
     GraphMismatchError,
+    Happened,
     InMemoryCheckpointStorage,
+    Repeat,
     Replay,
     UnknownOutcomeError,
     UnknownRequestError,
@@ -24,7 +26,6 @@ from actors import (
     step,
     workflow,
 )
-from actors.workflows._durable._answers import Happened, Repeat
 from protocols import register_type
 from tests.workflows.functional.kit import IDLE, PENDING, ids, steps
 
