@@ -38,6 +38,20 @@ PRINTED = {
         "fetching\nfetching\nasked: Frogs: the web on frogs, papers on frogs\npublishing\n"
         "FROGS: THE WEB ON FROGS, PAPERS ON FROGS\nReplay(hits=2, live=1)\n"
     ),
+    "tools": (
+        "call_0: 3\ncall_1: Error: Function failed.\ncall_0: ordered 5 x pear for Ada\n"
+        "Three apples are here, five pears will be.\nSell the apples.\n"
+    ),
+    "middleware": (
+        "clerk begins\nclerk has answered 'Done.'\nDelete x, the password is *****.\n"
+        "would have called delete\nclerk begins\nWe are closed.\n"
+        "['model scripted', 'tool delete', 'model scripted']\n"
+        "remote begins\nremote has answered 'Good morning.'\n['It is Monday.', 'Hello!']\n"
+    ),
+    "approvals": (
+        "May I call pay({'amount': 30, 'to': 'Ada'})?\npaid 30 to Ada\nAda has her money.\n"
+        "[Content(type='text', text='That is done.')]\n"
+    ),
     "custom_client": "few trust all love \nbe to not or be to \n",
 }
 # These set what there is only one of in a process.
