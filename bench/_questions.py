@@ -7,6 +7,7 @@ from typing import Final
 from bench import (
     agents,
     ask,
+    checkpoint,
     fan,
     functional,
     imports,
@@ -34,6 +35,7 @@ ROWS: Final[tuple[Row, ...]] = tuple(
         pipeline,
         streaming,
         functional,
+        checkpoint,
         imports,
     )
     for row in question.ROWS

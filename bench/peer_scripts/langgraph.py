@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.func import entrypoint, task
@@ -101,5 +103,30 @@ def functional(meter: Meter, count: int, kept: str) -> None:
             path = str(Path(place) / "runs.db")
             async with AsyncSqliteSaver.from_conn_string(path) as saver:
                 await repeat(saver)
+
+    asyncio.run(main())
+
+
+def checkpoint(meter: Meter, kilobytes: int, kept: str) -> None:
+    """Put a checkpoint to which a message was added."""
+    talk = [HumanMessage(f"{n:06d} " + "lorem ipsum " * 15) for n in range(kilobytes * 5)]
+
+    async def save(saver: Any) -> None:
+        config: Any = {"configurable": {"thread_id": "run", "checkpoint_ns": ""}}
+        for number, _ in enumerate(meter.laps(10, units=1)):
+            talk.append(HumanMessage("lorem ipsum " * 15))
+            found = empty_checkpoint()
+            found["channel_values"] = {"talk": list(talk)}
+            found["channel_versions"] = {"talk": number + 1}
+            config = await saver.aput(config, found, {"step": number}, {"talk": number + 1})
+
+    async def main() -> None:
+        if kept == "memory":
+            await save(InMemorySaver())
+            return
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "runs.db")
+            async with AsyncSqliteSaver.from_conn_string(path) as saver:
+                await save(saver)
 
     asyncio.run(main())

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TID251  (the peer is an asyncio library)
+import tempfile
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,11 +19,13 @@ from agent_framework import (
     ChatMiddlewareLayer,
     ChatResponse,
     Content,
+    FileCheckpointStorage,
     FunctionInvocationLayer,
     InMemoryCheckpointStorage,
     Message,
     RunContext,
     WorkflowBuilder,
+    WorkflowCheckpoint,
     WorkflowContext,
     executor,
     step,
@@ -232,5 +235,28 @@ def pipeline_session(meter: Meter, length: int) -> None:
     async def main() -> None:
         for _ in meter.laps(200, units=1):
             await agent.run("hi", session=session)
+
+    asyncio.run(main())
+
+
+def checkpoint(meter: Meter, kilobytes: int, kept: str) -> None:
+    """Save a checkpoint to which a message was added."""
+    talk = [
+        Message(role="user", contents=[_text(f"{number:06d} " + "lorem ipsum " * 15)])
+        for number in range(kilobytes * 5)
+    ]
+
+    async def save(storage: Any) -> None:
+        for _ in meter.laps(10, units=1):
+            talk.append(Message(role="user", contents=[_text("lorem ipsum " * 15)]))
+            state = {"_executor_state": {"agent": {"talk": talk}}}
+            await storage.save(
+                WorkflowCheckpoint(workflow_name="w", graph_signature_hash="s", state=state)
+            )
+
+    async def main() -> None:
+        with tempfile.TemporaryDirectory() as place:
+            storage = FileCheckpointStorage(place)
+            await save(storage if kept == "file" else InMemoryCheckpointStorage())
 
     asyncio.run(main())
