@@ -18,6 +18,7 @@ from actors.workflows._functional._context import WorkflowRunContext
 from actors.workflows._functional._frames import current_frame
 from actors.workflows._functional._journal import Journal
 from actors.workflows._functional._keeping import Keeper
+from actors.workflows._functional._log_keeper import LogKeeper
 from actors.workflows._functional._paths import quoted
 from actors.workflows._functional._resuming import Resumption
 from actors.workflows._functional._run import FunctionalRun
@@ -297,8 +298,6 @@ class FunctionalWorkflow(Generic[T]):
     def _keeper(self, storage: Any, journal: Journal, how: Resumption | None) -> Keeper:
         if storage is None:
             return Keeper(journal)
-        from actors.workflows._functional._log_keeper import LogKeeper
-
         return LogKeeper(storage, self.name, self._code, journal, how)
 
     def _code(self) -> dict[str, str]:
