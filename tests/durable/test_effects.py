@@ -111,13 +111,13 @@ def interrupted_at(storage: Any, calls: list[str], **options: Any) -> tuple[Work
 
 @pytest.mark.parametrize("position", range(1, 6))
 async def test_a_turn_that_was_broken_off_anywhere_repeats_no_recorded_step(
-    position: int,
+    position: int, autojump_clock: trio.testing.MockClock
 ) -> None:
     """The log up to each position is what a crash there would leave."""
     calls: list[str] = []
     storage = InMemoryCheckpointStorage()
     workflow, _ = interrupted_at(storage, calls)
-    with trio.move_on_after(0.05):
+    with trio.move_on_after(5):
         await workflow.run(1)
     assert calls == ["rent", "tax"]
     run_id = await only_run(storage)
@@ -145,11 +145,13 @@ async def test_a_turn_that_was_broken_off_anywhere_repeats_no_recorded_step(
         assert calls == ["rent", "tax"][position // 2 :]
 
 
-async def test_an_answer_about_an_unknown_outcome_is_stored_before_it_is_used() -> None:
+async def test_an_answer_about_an_unknown_outcome_is_stored_before_it_is_used(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     calls: list[str] = []
     storage = InMemoryCheckpointStorage()
     workflow, _ = interrupted_at(storage, calls)
-    with trio.move_on_after(0.05):
+    with trio.move_on_after(5):
         await workflow.run(1)
     run_id = await only_run(storage)
     with pytest.raises(UnknownOutcomeError) as caught:
@@ -162,11 +164,13 @@ async def test_an_answer_about_an_unknown_outcome_is_stored_before_it_is_used() 
         await workflow.run(checkpoint_id=f"{run_id}@2", responses={caught.value.request_id: 7})
 
 
-async def test_idempotent_steps_write_no_intent_and_are_repeated_under_the_same_key() -> None:
+async def test_idempotent_steps_write_no_intent_and_are_repeated_under_the_same_key(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     calls: list[str] = []
     storage = InMemoryCheckpointStorage()
     workflow, _ = interrupted_at(storage, calls, idempotent=True)
-    with trio.move_on_after(0.05):
+    with trio.move_on_after(5):
         await workflow.run(1)
     run_id = await only_run(storage)
     assert (await storage.read_run(run_id)).position.sequence == 1 + 2 + 1

@@ -28,6 +28,7 @@ from actors.workflows._durable._signature import differences, digest_of, signatu
 from actors.workflows._durable._suspects import Verdict, judge
 from actors.workflows._kwargs import RunKwargs
 from actors.workflows._requests import answers
+from protocols._checkpoint_errors import StaleWriterError
 from protocols._checkpoints import CheckpointStorage
 
 if TYPE_CHECKING:
@@ -63,12 +64,14 @@ class Resumption:
         responses: answers to what is open there.
         kwargs: for the agents; a checkpoint has none.
         allow_changes: whether the graph may be another one than is stored.
+        is_lenient: whether answers to what is not open are left aside; otherwise they are errors.
     """
 
     checkpoint_id: str
     responses: Mapping[str, Any] | None
     kwargs: RunKwargs
     allow_changes: bool = False
+    is_lenient: bool = False
 
 
 class Opening:
@@ -100,7 +103,6 @@ class Opening:
         self._start = start
         # What the first commit has to say.
         self.kind: BeginKind = "input"
-        self.answered: tuple[str, ...] = ()
         self.settled: tuple[Settled, ...] = ()
         self.verdict: Verdict | None = None
         self.is_whole = False
@@ -133,8 +135,7 @@ class Opening:
 
     async def _go_on(self, carry: Carry) -> RunLog:
         place: Place | None = carry.position
-        self.answered = tuple(each[3].id for each in carry.beginning if each[3] is not None)
-        if self.answered:
+        if any(each[3] is not None for each in carry.beginning):
             self.kind = "response"
         if place is None or place.storage is not self._storage:
             # What it did before isn't stored here.
@@ -170,10 +171,13 @@ class Opening:
         self._judge(carry, entries)
         if how.responses is not None:
             rest, self.settled = settle_doubts(carry, how.responses)
+            if how.is_lenient:
+                rest = {name: each for name, each in rest.items() if name in carry.requests}
+                if not rest:
+                    return log, carry
             if rest or not self.settled:
                 beginning = answers(self._graph, carry.requests, rest)
                 carry = carry.answered(beginning, how.kwargs)
-                self.answered = tuple(rest)
         return log, carry
 
     async def _read_log(
@@ -187,6 +191,11 @@ class Opening:
         head = await storage.read_run(stored.run.run_id)
         if head.checkpoint_id == stored.checkpoint_id:
             log = await self._opened(stored.run.run_id, None)
+        elif how.is_lenient:
+            raise StaleWriterError(
+                f"somebody else has gone on with the run {stored.run.run_id!r}",
+                run_id=stored.run.run_id,
+            )
         else:
             log = await self._opened(str(uuid4()), how.checkpoint_id)
         assert log.stored is not None, "a run with a checkpoint has commits"

@@ -1,0 +1,188 @@
+"""Workers take jobs, resume what others have begun, and park what waits for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from actors import Executor, WorkflowContext, handler
+from actors.checkpoint import SQLiteCheckpointStorage
+from actors.workflows._durable._worker import Worker, WorkerOptions
+from tests.durable.kit import Asks
+from tests.workflows.kit import Gate, Node, chain, fails
+
+
+@pytest.fixture
+async def storage(tmp_path: Path) -> Any:
+    async with SQLiteCheckpointStorage(tmp_path / "runs.db", synchronous="NORMAL") as storage:
+        yield storage
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for something that happens in real time, since there are threads at work."""
+    with trio.fail_after(10):
+        while not is_so():  # noqa: ASYNC110  (nobody tells)
+            await trio.sleep(0.01)
+
+
+async def ended(storage: Any, job_id: str) -> None:
+    with trio.fail_after(20):
+        while (await storage.jobs.status(job_id)).state != "done":  # noqa: ASYNC110  (as above)
+            await trio.sleep(0.02)
+
+
+def flow(*nodes: Any) -> Any:
+    return chain(*nodes, name="flow")
+
+
+async def test_a_job_is_run_once_and_its_outputs_are_its_result(storage: Any) -> None:
+    await storage.jobs.submit("job-1", 1, queue="flow")
+    worker = Worker(flow(Node("a"), Node("b")), storage)
+    assert await worker.work_once()
+    assert not await worker.work_once()
+    status = await storage.jobs.status("job-1")
+    assert (status.state, status.result) == ("done", {"outputs": [1, 2]})
+    assert (await storage.read_run("job-1")).run.workflow_name == "flow"
+
+
+async def test_a_job_that_asks_is_parked_and_goes_on_with_the_answer_anywhere(
+    storage: Any,
+) -> None:
+    await storage.jobs.submit("job-1", 1, queue="flow")
+    await Worker(flow(Asks("a"), Asks("b"), Node("c")), storage).work_once()
+    for answer in (5, 6):
+        status = await storage.jobs.status("job-1")
+        assert status.state == "parked"
+        ((request_id, asked),) = status.result["requests"].items()
+        assert "wants more than" in asked
+        await storage.jobs.answer("job-1", {request_id: answer})
+        # Another process would make the workflow anew, too.
+        await Worker(flow(Asks("a"), Asks("b"), Node("c")), storage).work_once()
+    status = await storage.jobs.status("job-1")
+    assert (status.state, status.result) == ("done", {"outputs": [6]})
+
+
+async def test_an_answer_of_a_wrong_type_is_refused_and_asked_for_again(storage: Any) -> None:
+    await storage.jobs.submit("job-1", 1, queue="flow")
+    await Worker(flow(Asks("a")), storage).work_once()
+    (request_id,) = (await storage.jobs.status("job-1")).result["requests"]
+    await storage.jobs.answer("job-1", {request_id: "many"})
+    await Worker(flow(Asks("a")), storage).work_once()
+    status = await storage.jobs.status("job-1")
+    assert status.state == "parked"
+    assert "many" in status.result["refused"]
+    await storage.jobs.answer("job-1", {request_id: 4})
+    await Worker(flow(Asks("a")), storage).work_once()
+    assert (await storage.jobs.status("job-1")).state == "done"
+
+
+async def test_a_job_that_fails_says_how(storage: Any) -> None:
+    await storage.jobs.submit("job-1", 1, queue="flow")
+    await Worker(flow(fails("a", ValueError("no luck"))), storage).work_once()
+    status = await storage.jobs.status("job-1")
+    assert (status.state, status.result) == (
+        "failed",
+        {"error": "ValueError", "message": "no luck"},
+    )
+
+
+@pytest.mark.parametrize("after", ["now", "turn", "superstep"])
+async def test_a_job_can_be_cancelled_from_elsewhere_while_it_runs(
+    storage: Any, after: str
+) -> None:
+    gate, ran = trio.Event(), list[str]()
+    await storage.jobs.submit("job-1", 1, queue="flow")
+    workflow = flow(Node("a"), Gate("b", gate, ran), Node("c"))
+    worker = Worker(workflow, storage, WorkerOptions(ttl=0.4))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(worker.work_once)
+        await until(lambda: bool(ran))
+        await storage.jobs.cancel("job-1", after)
+        await trio.sleep(0.3)
+        gate.set()
+    assert (await storage.jobs.status("job-1")).state == "cancelled"
+    assert ("b cancelled" in ran) == (after == "now")
+    entries = (await storage.read_run("job-1")).values()
+    assert "executor/c" not in entries
+
+
+async def test_a_worker_that_is_stopped_gives_its_job_back_where_it_was(storage: Any) -> None:
+    gate, ran = trio.Event(), list[str]()
+    await storage.jobs.submit("job-1", 1, queue="flow")
+    workflow = flow(Node("a"), Gate("b", gate, ran), Node("c"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Worker(workflow, storage).work)
+        await until(lambda: bool(ran))
+        nursery.cancel_scope.cancel()
+    assert (await storage.jobs.status("job-1")).state == "waiting"
+    gate.set()
+    again: list[str] = []
+    await Worker(flow(Node("a"), Gate("b", gate, again), Node("c")), storage).work_once()
+    assert again == ["b"]
+    assert (await storage.jobs.status("job-1")).result == {"outputs": [1, 2, 2]}
+
+
+async def test_a_worker_that_lost_its_job_stops_and_commits_nothing_more(storage: Any) -> None:
+    """It was frozen, so that it couldn't renew: another one has gone on."""
+    gate, ran = trio.Event(), list[str]()
+    done: list[str] = []
+
+    class Blocks(Executor):
+        state = ()
+
+        @handler
+        async def block(self, message: int, ctx: WorkflowContext[int, int]) -> None:
+            ran.append("b")
+            await gate.wait()
+            await ctx.send_message(message)
+
+    class Ends(Node):
+        @handler
+        async def number(self, message: int, ctx: WorkflowContext[int, int]) -> None:
+            done.append("c")
+            await ctx.yield_output(message)
+
+    await storage.jobs.submit("job-1", 1, queue="flow")
+    # The first one's lease ends at once, and it never gets to renewing it.
+    first = Worker(flow(Node("a"), Blocks("b"), Ends("c")), storage, WorkerOptions(ttl=0.1))
+
+    async def never(*_: Any, **__: Any) -> None:
+        await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        first._jobs = _Frozen(storage.jobs, never)  # type: ignore[assignment]
+        nursery.start_soon(first.work_once)
+        await until(lambda: bool(ran))
+        await trio.sleep(0.2)
+        second = Worker(flow(Node("a"), Blocks("b"), Ends("c")), storage)
+        nursery.start_soon(second.work_once)
+        await until(lambda: len(ran) == 2)
+        gate.set()
+    assert done == ["c"]
+    assert (await storage.jobs.status("job-1")).result == {"outputs": [1, 2]}
+
+
+class _Frozen:
+    """Jobs whose leases somebody doesn't renew, and doesn't notice."""
+
+    def __init__(self, jobs: Any, never: Any) -> None:
+        self._jobs = jobs
+        self.renew = never
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jobs, name)
+
+
+async def test_several_jobs_are_worked_at_at_once_if_asked(storage: Any) -> None:
+    for number in range(6):
+        await storage.jobs.submit(f"job-{number}", number, queue="flow")
+    worker = Worker(flow(Node("a"), Node("b")), storage, WorkerOptions(concurrency=3))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(worker.work)
+        for number in range(6):
+            await ended(storage, f"job-{number}")
+        nursery.cancel_scope.cancel()
