@@ -85,14 +85,17 @@ def _irrelevant(tree: ast.Module) -> Iterator[int]:
 
 
 def _is_for_people(node: ast.AST) -> bool:
-    """What errors and docstrings say, what only type checkers read, and slots."""
+    """What errors, docstrings and members of enums say, what only type checkers read, and slots."""
     if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):
         return True
     if isinstance(node, ast.If):
         return ast.unparse(node.test) == "TYPE_CHECKING"
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
-    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__"
+    if not isinstance(node, ast.Assign):
+        return False
+    is_named = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return is_named or ast.unparse(node.targets[0]) in {"T", "__slots__"}
 
 
 Breaks = Callable[[Any], ast.AST | None]

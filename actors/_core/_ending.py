@@ -18,11 +18,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import trio
-
-from actors._core._happenings import ActorFailed, ActorStopped, ZombieActor
+from actors._core._happenings import ActorFailed, ActorStopped
 from actors._core._home import Home
-from actors._core._identity import Identity
+from actors._core._patience import Patience
 from actors._core._phases import (
     DOWN,
     ENDING,
@@ -39,7 +37,6 @@ from actors._core._phases import (
 )
 from actors._core._reasons import Crashed, Finished, Killed, ShutDown, Terminated
 from actors._core._supervision import Restart
-from actors._core._turn import stack_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -51,10 +48,9 @@ if TYPE_CHECKING:
 
 # So many children of a pool are stopping at the same time.
 AT_ONCE: Final = 100
-ZOMBIE_AFTER: Final = 1.0
 
 
-class Ending(Identity):
+class Ending(Patience):
     """How an actor gets from running to down or stopped."""
 
     __slots__ = ()
@@ -336,49 +332,3 @@ class Ending(Identity):
             self.fault(error)
         if self.phase in {ENDING, STOPPING}:
             self.wake(WIND_DOWN)
-
-    # ------------------------------------------------------------------ budgets
-
-    def limit(self) -> None:
-        """Let a step of stopping take no more time than is left of the budget."""
-        self.family().limit(self.system.timers, self.options.shutdown, self._out_of_time)
-
-    def unlimit(self) -> None:
-        """That step is over."""
-        if self.kin is not None:
-            self.kin.unlimit()
-
-    def _out_of_time(self) -> None:
-        self.family().left = 0.0
-        reason = self.reason
-        if self.phase != ENDING and reason is not None:
-            by = getattr(reason, "by", "")  # a crash has none
-            self.kill_alone(Killed(by, self.options.shutdown))
-        elif self.ctx is not None:
-            self.interrupt()
-        home = self.home
-        if self.ctx is None and home is not None:
-            home.close(patiently=False)
-            self._mourn_later(home.waiting())
-
-    def interrupt(self) -> None:
-        """Cancel the turn in progress. If it goes on nevertheless, say so."""
-        assert self.ctx is not None
-        self.ctx.worker.interrupt()
-        self._mourn_later(self.ctx.worker.coro)
-
-    def _mourn_later(self, coro: Any) -> None:
-        since = trio.current_time()
-        self.system.timers.at(since + ZOMBIE_AFTER, lambda: self.mourn(coro, since))
-
-    def mourn(self, coro: Any, since: float) -> None:
-        """Report a zombie, if *coro* is what this actor still waits for."""
-        waiting = self.waiting_for()
-        if waiting is coro and coro is not None:
-            self.system.report(ZombieActor(self.ref, stack_of(coro), since))
-
-    def waiting_for(self) -> Any:
-        """Return the coroutine that has to end before this actor can: a turn, or a resource."""
-        if self.ctx is not None:
-            return self.ctx.worker.coro
-        return None if self.home is None else self.home.waiting()

@@ -31,7 +31,6 @@ from actors._core._actor import Actor
 from actors._core._askers import Askers
 from actors._core._cell import Cell
 from actors._core._dispatch import Dispatcher
-from actors._core._ending import ZOMBIE_AFTER
 from actors._core._errors import UndeliveredError
 from actors._core._explore import Explorer, exploring
 from actors._core._happenings import ActorFailed, DeadLetter, SystemEvent, ZombieActor
@@ -39,6 +38,7 @@ from actors._core._hub import DeadLetters, Listener
 from actors._core._inspect import SystemFacts, look_at
 from actors._core._kin import DEFAULT, Options
 from actors._core._mailbox import MailboxPolicy
+from actors._core._patience import ZOMBIE_AFTER
 from actors._core._phases import STOPPED
 from actors._core._reasons import Killed, ShutDown
 from actors._core._registry import Registry

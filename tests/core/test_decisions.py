@@ -65,7 +65,7 @@ def test_restart_types_are_those_of_otp(
 
 
 def test_no_restart_at_all_is_a_limit_too() -> None:
-    assert crash(Supervision(max_restarts=0), 1) == [GiveUp((1,))]
+    assert crash(Supervision(max_restarts=0), 1) == [GiveUp((1,), is_over_limit=True)]
 
 
 def test_an_error_that_is_not_worth_a_restart_gives_up_at_once() -> None:
@@ -109,6 +109,18 @@ def test_a_strategy_says_who_is_started_again() -> None:
     assert list(concerned("one_for_one", children, "b")) == ["b"]
     assert list(concerned("one_for_all", children, "b")) == children
     assert list(concerned("rest_for_one", children, "b")) == ["b", "c"]
+
+
+def test_a_pool_is_of_children_that_count_and_are_restarted_alone() -> None:
+    assert Supervision(budget="child").is_pool
+    assert not Supervision().is_pool
+    assert not Supervision(budget="child", strategy="one_for_all").is_pool
+
+
+def test_limits_are_of_turns_or_of_idleness() -> None:
+    assert Supervision(turn_timeout=1).has_time_limits
+    assert Supervision(idle_timeout=1).has_time_limits
+    assert not Supervision().has_time_limits
 
 
 def test_waits_grow_up_to_the_maximum() -> None:
