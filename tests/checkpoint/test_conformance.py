@@ -44,4 +44,11 @@ def opened(request: pytest.FixtureRequest, place: Path) -> Callable[[], Any]:
 
 @pytest.mark.parametrize("check", storage_checks(), ids=str)
 async def test_our_storages_conform(check: StorageCheck, opened: Callable[[], Any]) -> None:
+    """Each check of the kit, for each storage.
+
+    Case B3 of the list: what is saved and what is loaded are copies.
+    Case B6 of the list: what can't come back as it was is refused when it is saved.
+    Case B7 of the list: a hundred can be saved at once under one id.
+    Case B10 of the list: what a provider left in a message isn't stored.
+    """
     await check(opened)

@@ -75,7 +75,8 @@ class Aliasing(SixMethods):
         return checkpoint
 
     def unpacked(self, kept: Any) -> WorkflowCheckpoint:
-        return attrs.evolve(kept)
+        same: WorkflowCheckpoint = attrs.evolve(kept)
+        return same
 
 
 class Forgiving(SixMethods):
