@@ -12,6 +12,7 @@ import trio
 
 from actors._core._errors import OutboxLimitError, TurnTimeoutError
 from actors._core._mailbox import Mailbox
+from actors._core._turn import expose
 from actors.workflows._context import TurnContext
 from actors.workflows._deliveries import ChildTurn
 from actors.workflows._durable._recorder import TurnEffects
@@ -60,22 +61,28 @@ class ExecutorCell:
         self.is_scheduled = False
         self.context = conductor.context
         self.ctx: TurnContext | None = None
+        graph, name = conductor.graph, executor.id
         # What its outputs are to whoever listens.
-        self.shown_as = conductor.shown_as(conductor.graph.designations.get(executor.id))
-        routes = conductor.graph.routes.get(executor.id)
+        self.shown_as = conductor.shown_as(graph.designations.get(name))
         self.snapshot: Any = None
         # Whether a failed turn is undone by giving the executor its last snapshot back.
-        self.rolls_back_by_hooks = conductor.journals is not None and has_snapshots(executor)
+        self.rolls_back_by_hooks = False
         # Whether a turn has begun since the snapshot, and didn't count.
         self.is_torn = False
+        self.turn_timeout: float | None = None
         # Whether the handler's own coroutine is the whole turn.
+        routes = graph.routes.get(name)
+        self.is_plain = routes is None or routes.is_static
+        if conductor.journals is not None:
+            self._may_run_again(conductor, executor)
+
+    def _may_run_again(self, conductor: Conductor, executor: Executor) -> None:
+        """Make ready for turns that don't count."""
         supervision = conductor.settings.supervision_of(executor.id)
+        self.rolls_back_by_hooks = has_snapshots(executor)
         self.turn_timeout = None if supervision is None else supervision.turn_timeout
-        self.is_plain = (
-            (routes is None or routes.is_static)
-            and not self.rolls_back_by_hooks
-            and self.turn_timeout is None
-        )
+        if self.rolls_back_by_hooks or self.turn_timeout is not None:
+            self.is_plain = False
 
     def renew(self, executor: Executor) -> None:
         """Go on with a new object, where a factory makes them."""
@@ -114,10 +121,17 @@ class ExecutorCell:
 
     # ------------------------------------------------------------------ turns
 
-    def begin(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002
+    def begin(  # noqa: C901  (once per hop: calls for its parts would be felt)
+        self,
+        worker: Worker,  # noqa: ARG002
+    ) -> Coroutine[Any, Any, Any] | None:
         """Start a turn for the oldest delivery."""
         conductor, mailbox = self.conductor, self.mailbox
-        if not mailbox.queue or conductor.is_over or self._is_full(conductor):
+        is_over = conductor.dispatcher.closed or conductor.has_ended
+        if not mailbox.queue or is_over:
+            self.is_scheduled = False
+            return None
+        if len(conductor.outbox.open) > conductor.max_in_flight and self._is_full(conductor):
             self.is_scheduled = False
             return None
         delivery: Delivery = mailbox.queue.popleft()
@@ -127,7 +141,7 @@ class ExecutorCell:
         name, path = self.name, conductor.path
         # That a workflow inside has something to hand over is no message of anybody's.
         if type(message) is not ChildTurn:
-            conductor.emit(
+            conductor.reports.emit(
                 WorkflowEvent(
                     "executor_invoked", message, False, None, None, name, None, seq, attempt, path
                 )
@@ -169,6 +183,7 @@ class ExecutorCell:
         call = partial(found.function, self.executor, request.data, message, ctx)
         return call() if self.is_plain else self._careful(ctx, call)
 
+    @expose
     async def _careful(  # noqa: ASYNC910  (a handler that doesn't wait costs no checkpoint)
         self, ctx: TurnContext, call: Callable[[], Coroutine[Any, Any, Any]]
     ) -> None:
@@ -210,17 +225,22 @@ class ExecutorCell:
     def done(self) -> bool:
         """Commit the turn; nothing of it counts if the run has ended meanwhile."""
         conductor = self.conductor
-        if conductor.is_over:
+        dispatcher = conductor.dispatcher
+        if dispatcher.closed or conductor.has_ended:
             return self.not_done(None)
         ctx = self.ctx
         assert ctx is not None
         if ctx.rare is not None and conductor.must_run_again(ctx):
             return self.not_done(None)
-        self.ctx = None
+        # A run of many executors would keep that many contexts for the collector to walk over.
+        self.ctx, self.context = None, conductor.context
         ctx.is_open = self.is_torn = False
         self.mailbox.handled += 1
         conductor.commit(ctx)
-        return self._has_more()
+        if not self.mailbox.queue or dispatcher.closed or conductor.has_ended:
+            self.is_scheduled = False
+            return False
+        return True
 
     def not_done(self, error: BaseException | None) -> bool:
         """Commit nothing: an error, or an interruption."""

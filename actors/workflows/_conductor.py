@@ -138,6 +138,9 @@ class Conductor:
         if run.gate is not None or settings.is_supervised or settings.schedule == "flow":
             self.journals = {}
 
+    # Whether it has ended before the run has.
+    has_ended = False
+
     # Whether outputs must be whole even if somebody listens.
     wants_whole = False
 
@@ -213,7 +216,7 @@ class Conductor:
     @property
     def is_over(self) -> bool:
         """Whether no turn may start or commit any more."""
-        return self.dispatcher.closed
+        return self.dispatcher.closed or self.has_ended
 
     def went_idle(self) -> None:
         """Nothing is on its way any more."""
@@ -323,7 +326,10 @@ class Conductor:
             delivery.depth,
         )
         self.schedule.committed(self, seq, effects, news)
-        self.pass_on(ctx, news)
+        if self.run.gate is None:
+            self.settle(news)
+        else:
+            self.pass_on(ctx, news)
 
     def _forget(self, seq: int) -> None:
         """A turn counts: what was kept of it, in case that it is run again, does no more."""
@@ -346,11 +352,12 @@ class Conductor:
         self.unsettled -= 1
         self.settle(news)
 
-    def settle(self, news: News) -> None:
+    def settle(self, news: News) -> None:  # noqa: C901  (once per hop, like a turn)
         """Publish what a commit brought, now that it is safe."""
         reports = self.reports
         for effects in news.applied:
-            self._publish(effects)
+            if effects.outputs or effects.rare is not None:
+                self._publish(effects)
         for event in news.events:
             if event.type == "status":
                 reports.tell_status(event)
@@ -358,8 +365,10 @@ class Conductor:
                 reports.emit(event)
         if self.run.error is not None:
             return
+        cells = self.cells
         for delivery in news.deliveries:
-            self.cell(delivery.target).push(delivery)
+            target = delivery.target
+            (cells.get(target) or self.cell(target)).push(delivery)
         # What is held back behind these news is about turns that have happened already.
         if not self.outbox.open and not self.unsettled:
             self.went_idle()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from actors._core._turn import expose
 from actors.workflows._annotations import (
     MISSING,
     context_types,
@@ -165,6 +166,7 @@ def _as_handler(
         from actors.workflows._sync_context import run_in_thread
 
         return lambda _, message, ctx: run_in_thread(func, message, ctx if takes_context else None)
+    func = expose(func)
     if takes_context:
         return lambda _, message, ctx: func(message, ctx)
     return lambda _, message, __: func(message)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import attrs
 
+from actors._core._turn import expose
 from actors.workflows._annotations import (
     MISSING,
     context_types,
@@ -197,7 +198,7 @@ def _handler_spec(method: Any, taken: Any, sent: Any, yielded: Any) -> HandlerSp
     else:
         declared = message_type(method, _needed(method, "input", taken))
         outputs = _given_outputs(method, ctx, sent, yielded)
-    return HandlerSpec(method.__name__, declared, *outputs, method)
+    return HandlerSpec(method.__name__, declared, *outputs, expose(method))
 
 
 def _response_spec(
@@ -215,7 +216,7 @@ def _response_spec(
             message_type(method, _needed(method, "response", answered)),
         )
         outputs = _given_outputs(method, ctx, sent, yielded)
-    return ResponseHandlerSpec(method.__name__, *pair, *outputs, method)
+    return ResponseHandlerSpec(method.__name__, *pair, *outputs, expose(method))
 
 
 def _parameters(method: Any, wanted: str, count: int) -> list[inspect.Parameter]:

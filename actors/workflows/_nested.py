@@ -38,11 +38,6 @@ class NestedConductor(Conductor):
         self.wants_whole = parent.wants_whole or not host.allow_direct_output
         self._outputs = child.outputs
 
-    @property
-    def is_over(self) -> bool:
-        """Whether no turn may start or commit any more."""
-        return self.has_ended or self.dispatcher.closed
-
     def shown_as(self, kind: str | None) -> str | None:
         """Return what listeners are shown as, that counts as *kind* in this graph.
 

@@ -112,10 +112,13 @@ class Outbox:
         carry = self._carry
         carry.seq = seq = carry.seq + 1
         delivery = Delivery(seq, target, sources, message, request, scope, depth, is_made)
+        news.deliveries.append(delivery)
+        if scope is None and not self._has_policies:
+            self.open[seq] = delivery
+            return
         if scope is not None:
             self.enter(scope)
         self.restore(delivery)
-        news.deliveries.append(delivery)
 
     def restore(self, delivery: Delivery) -> None:
         """Take up a delivery as it was in an earlier run, which has counted it."""
@@ -305,12 +308,20 @@ class Outbox:
             if batch.open[position]:
                 continue
             is_any = True
-            self.leftovers.add_joins(self.inner.pop(scope, {}).values())
+            self._drop_joins(scope)
             self._inside.pop(scope, None)
             batch.left -= 1
             if not batch.left:
                 self._put_together(number, batch, news)
         return is_any
+
+    def _drop_joins(self, scope: Scope) -> None:
+        """Say what is left at the joins of an item that is done."""
+        buffers = self.inner.pop(scope, {})
+        self.leftovers.add_joins(buffers.values())
+        if self.changed_joins is not None:
+            for index, buffer in buffers.items():
+                self.changed_joins.setdefault((scope, index), set()).update(buffer.join.sources)
 
     def _forget_late(self) -> None:
         fired, self._fired = self._fired, {}

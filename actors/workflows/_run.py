@@ -64,7 +64,7 @@ class Run:
         gate: Gate | None = None,
     ) -> None:
         self.context = contextvars.copy_context()
-        self.dispatcher = Dispatcher()
+        self.dispatcher = Dispatcher(exposed=True)
         self.reports = Reports(feed, includes_status=include_status_events)
         if settings.idle_timeout is not None:
             self.reports = TimedReports(self.reports)
