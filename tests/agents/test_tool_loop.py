@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel
 from trio.testing import wait_all_tasks_blocked
 
 from actors.agents._agent import Agent
 from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._loop._decide import FALLBACK
+from actors.agents._loop._transcript import for_model
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
@@ -578,6 +580,44 @@ async def test_the_updates_of_a_stream_come_as_the_model_sends_them() -> None:
         ("assistant", " it"),
     ]
     assert updates[3].contents[0].result == "safe 1"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(["call", "result", "text", "request"]), st.integers(0, 2)),
+            min_size=1,
+            max_size=3,
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_the_conversation_the_model_sees_each_call_with_its_result(
+    turns: list[list[tuple[str, int]]],
+) -> None:
+    def item(kind: str, n: int) -> Content:
+        made = Content.from_function_call(f"c{n}", "f", arguments={})
+        return {
+            "call": made,
+            "result": Content.from_function_result(f"c{n}", result="r"),
+            "text": Content.from_text(f"t{n}"),
+            "request": Content.from_function_approval_request(f"q{n}", made),
+        }[kind]
+
+    messages = [
+        Message("tool" if turn[0][0] == "result" else "assistant", [item(*one) for one in turn])
+        for turn in turns
+    ]
+    shown = for_model(messages)
+    assert [one for one in unpaired(shown) if "without a call" not in one] == []
+    assert for_model(shown) == shown
+
+    def texts(given: list[Message]) -> list[str | None]:
+        return [one.text for message in given for one in message.contents if one.type == "text"]
+
+    assert texts(shown) == texts(messages)
+    assert len(results(shown)) == len(results(messages))
 
 
 async def test_a_history_of_many_turns_costs_each_turn_what_it_holds() -> None:

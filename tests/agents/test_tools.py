@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import threading
+import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -348,12 +350,38 @@ async def test_a_tool_survives_as_data() -> None:
         FunctionTool.from_dict({"type": "message"})
 
 
+def test_tools_keep_neither_functions_nor_objects_alive() -> None:
+    class Counter:
+        @tool
+        def count(self) -> int:
+            return 1
+
+    def local() -> None: ...
+
+    @functools.wraps(local)
+    def wrapper() -> None: ...
+
+    counter = Counter()
+    bound = counter.count
+    (made,) = normalize_tools(local)
+    wrapper.__dict__.update(local.__dict__)
+    assert normalize_tools(wrapper)[0].func is wrapper
+    gone = [weakref.ref(one) for one in (counter, local, made)]
+    del counter, bound, local, made, wrapper
+    gc.collect()
+    assert [one() for one in gone] == [None, None, None]
+
+
+def toolless() -> None: ...
+
+
 def test_functions_become_tools_and_the_same_function_the_same_tool() -> None:
     hosted = {"type": "web_search"}
-    first, *rest = normalize_tools([len, add, hosted])
+    first, *rest = normalize_tools([toolless, add, hosted])
     assert isinstance(first, FunctionTool)
     assert rest == [add, hosted]
-    assert normalize_tools(len) == [first]
+    assert normalize_tools(toolless) == [first]
+    assert normalize_tools(len)[0].func is len
     assert normalize_tools(None) == []
 
 

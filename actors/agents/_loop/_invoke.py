@@ -288,6 +288,7 @@ class Invoker:
         if not error.contents:
             return failed(planned, "Error: Function failed.", error, in_detail=self.in_detail)
         outcome = cut_off(planned, str(error))
+        outcome.is_error = False
         outcome.asks = error.contents
         outcome.inner_session = getattr(error, "inner_session", None)
         outcome.usage = context.metadata.get("usage")

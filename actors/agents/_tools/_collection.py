@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from actors.agents._tools._function_tool import FunctionTool
 
-_MADE: Final[WeakKeyDictionary[Any, FunctionTool[Any]]] = WeakKeyDictionary()
+_KEPT: Final = "_as_tool"
 
 
 def normalize_tools(tools: Any) -> list[Any]:
@@ -29,11 +29,14 @@ def as_tool(given: Any) -> Any:
         return given
     if hasattr(given, "name") and hasattr(given, "parameters"):
         return given  # a tool of another make
-    try:
-        # Runs are given the same functions again and again, and making a schema takes a while.
-        return _MADE.get(given) or _MADE.setdefault(given, FunctionTool(func=given))
-    except TypeError:  # it can't be remembered
-        return FunctionTool(func=given)
+    # Runs are given the same functions again and again, and making a schema takes a while. The
+    # function itself keeps its tool: a mapping of ours would keep both alive for ever.
+    known = getattr(given, _KEPT, None)
+    if known is None or known.func is not given:  # functools.wraps copies what functions keep
+        known = FunctionTool(func=given)
+        with suppress(AttributeError):  # methods and builtins keep nothing
+            setattr(given, _KEPT, known)
+    return known
 
 
 def tool_name(tool: Any) -> Any:

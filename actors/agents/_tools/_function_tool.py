@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
-from weakref import WeakKeyDictionary
 
 import attrs
 import trio
@@ -129,7 +128,7 @@ class FunctionTool(Generic[ReturnT]):
         )
         self._names = enclosing_names(func)
         self._takes_more = takes_any_keyword(func)
-        self._bound: WeakKeyDictionary[Any, FunctionTool[ReturnT]] = WeakKeyDictionary()
+        self._attribute: str | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -200,13 +199,17 @@ class FunctionTool(Generic[ReturnT]):
         """As an attribute of an object it is a tool of that object's method, always the same."""
         if instance is None or self.func is None:
             return self
-        known = self._bound.get(instance)
-        if known is None:
-            known = self._bound[instance] = self._bound_to(instance)
-        return known
+        bound = self._bound_to(instance)
+        # As cached_property does it: from now on the object has it as an attribute of its own.
+        if self._attribute is not None and hasattr(instance, "__dict__"):
+            instance.__dict__[self._attribute] = bound
+        return bound
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = name
 
     def _bound_to(self, instance: Any) -> FunctionTool[ReturnT]:
-        return FunctionTool(
+        bound: FunctionTool[ReturnT] = FunctionTool(
             name=self.name,
             description=self.description,
             func=self._function().__get__(instance),
@@ -220,6 +223,8 @@ class FunctionTool(Generic[ReturnT]):
             idempotent=self.idempotent,
             abandon_on_cancel=self.abandon_on_cancel,
         )
+        bound._names = self._names
+        return bound
 
     async def invoke(
         self,

@@ -6,6 +6,7 @@ last kind only what stands at its top is checked: which arguments there are, and
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -84,15 +85,22 @@ def enclosing_names(func: Callable[..., Any] | None) -> dict[str, Any]:
     Annotations that are strings can be resolved later; what is local there is gone by then.
     """
     enclosing, found, _ = getattr(func, "__qualname__", "").rpartition(".<locals>.")
-    texts = [one for one in getattr(func, "__annotations__", {}).values() if isinstance(one, str)]
-    if not found or not texts:
+    unknown = _names_not_global(func) if found else []
+    if not unknown:  # to look into a frame keeps what is in it alive for as long as the frame
         return {}
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_qualname != enclosing:
         frame = frame.f_back
-    names = re.findall(r"[^\W\d]\w*", " ".join(texts))
     local = {} if frame is None else frame.f_locals
-    return {name: local[name] for name in names if name in local}
+    return {name: local[name] for name in unknown if name in local}
+
+
+def _names_not_global(func: Any) -> list[str]:
+    annotations = getattr(func, "__annotations__", {})
+    texts = [one for name, one in annotations.items() if name != "return" and isinstance(one, str)]
+    known = getattr(func, "__globals__", {})
+    names = re.findall(r"[^\W\d]\w*", " ".join(texts))
+    return [one for one in names if one not in known and not hasattr(builtins, one)]
 
 
 def model_of_signature(
