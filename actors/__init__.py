@@ -137,6 +137,7 @@ if TYPE_CHECKING:
         ToolResultCompactionStrategy as ToolResultCompactionStrategy,
         ToolsOverJsonSchema as ToolsOverJsonSchema,
         TruncationStrategy as TruncationStrategy,
+        WorkflowAgent as WorkflowAgent,
         agent_middleware as agent_middleware,
         apply_compaction as apply_compaction,
         chat_middleware as chat_middleware,
@@ -181,6 +182,8 @@ if TYPE_CHECKING:
         INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
         AgentExecutor as AgentExecutor,
         AgentExecutorState as AgentExecutorState,
+        AgentHostExecutor as AgentHostExecutor,
+        AgentHostState as AgentHostState,
         Case as Case,
         Default as Default,
         Edge as Edge,
@@ -203,6 +206,7 @@ if TYPE_CHECKING:
         Repeat as Repeat,
         Replay as Replay,
         RequestInfoMixin as RequestInfoMixin,
+        ResetChatSignal as ResetChatSignal,
         RunContext as RunContext,
         RunStream as RunStream,
         Settings as Settings,
@@ -402,6 +406,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             normalize_function_invocation_configuration open_local_model
             register_state_type
 
+            WorkflowAgent
         """,
         "actors.checkpoint": """
             CheckpointFacts CheckpointInfo Commit FileCheckpointStorage
@@ -431,6 +436,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             WorkflowInvocationKwargs
             WorkflowExecutor SubWorkflowRequestMessage SubWorkflowResponseMessage
             OpenRun
+            AgentHostExecutor AgentHostState ResetChatSignal
         """,
         "protocols": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException

@@ -144,6 +144,9 @@ if TYPE_CHECKING:
     from actors.agents._tools._results import (
         SKIP_PARSING as SKIP_PARSING,
     )
+    from actors.agents._workflow_agent import (
+        WorkflowAgent as WorkflowAgent,
+    )
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -248,6 +251,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents._tools._over_schema": """
             ToolsOverJsonSchema
+        """,
+        "actors.agents._workflow_agent": """
+            WorkflowAgent
         """,
     },
 )

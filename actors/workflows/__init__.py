@@ -10,6 +10,11 @@ if TYPE_CHECKING:
         AgentExecutorState as AgentExecutorState,
         resolve_agent_id as resolve_agent_id,
     )
+    from actors.workflows._agent_host import (
+        AgentHostExecutor as AgentHostExecutor,
+        AgentHostState as AgentHostState,
+        ResetChatSignal as ResetChatSignal,
+    )
     from actors.workflows._builder import (
         WorkflowBuilder as WorkflowBuilder,
     )
@@ -229,6 +234,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.workflows._open_run": """
             OpenRun
+        """,
+        "actors.workflows._agent_host": """
+            AgentHostExecutor AgentHostState ResetChatSignal
         """,
     },
 )

@@ -28,8 +28,14 @@ from actors.workflows._agent_input import (
     selected,
     unheld,
 )
+from actors.workflows._agent_session import (
+    bring_home,
+    held_by,
+    stored,
+    unstored,
+    working_session,
+)
 from actors.workflows._context_api import WorkflowContext
-from actors.workflows._durable._session import StoredSession
 from actors.workflows._executor import Executor
 from actors.workflows._handlers import handler, response_handler
 from protocols._agents import AgentExecutorRequest, AgentExecutorResponse
@@ -44,6 +50,7 @@ from protocols._tags import default_registry
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from actors.workflows._context import TurnContext
     from protocols._interfaces import SupportsAgentRun
 
 _log: Final = logging.getLogger(__name__)
@@ -110,22 +117,11 @@ class AgentExecutor(Executor):
 
     def store_state(self, state: AgentExecutorState) -> AgentExecutorState:
         """Return the state with the session as data."""
-        session = state.session
-        if session is None:
-            return state
-        stored = StoredSession(session.session_id, session.service_session_id, session.state)
-        return attrs.evolve(state, session=stored)
+        return attrs.evolve(state, session=stored(state.session))
 
-    def load_state(self, stored: AgentExecutorState) -> AgentExecutorState:
+    def load_state(self, kept: AgentExecutorState) -> AgentExecutorState:
         """Return the state with a session of the agent's; a session that was given follows it."""
-        if stored.session is None:
-            return stored
-        session: Any = self.agent.create_session(session_id=stored.session.session_id)
-        session.service_session_id = stored.session.service_session_id
-        session.state.update(stored.session.state)
-        if self._session is not None:
-            self._session.adopt(session)
-        return attrs.evolve(stored, session=session)
+        return attrs.evolve(kept, session=unstored(kept.session, self.agent, self._session))
 
     @property
     def description(self) -> str | None:
@@ -191,18 +187,15 @@ class AgentExecutor(Executor):
     async def _answer(self, conversation: Log[Message], ctx: AgentContext) -> None:
         """Run the agent on a conversation; what it says becomes the turn's effect."""
         state: AgentExecutorState = ctx.state
-        session, held = self._session_for_turn(state)
-        messages = unheld(conversation, held)
+        session = working_session(self.agent, self._session, state.session)
+        messages = unheld(conversation, held_by(session, state.full_conversation))
         if not messages:
             _log.warning("agent executor %r runs its agent without any new message", self.id)
         # Once for the turn: a listener may come in the middle of it.
         is_streaming = ctx.is_streaming()
         response = await self._run_agent(messages, session, ctx, is_streaming=is_streaming)
         conversation = conversation.extended(response.messages)
-        if self._session is not None and session is not self._session:
-            given = self._session
-            # The engine's context has it, for executors of ours that own something outside.
-            cast("Any", ctx)._at_commit(lambda: given.adopt(session))  # noqa: SLF001
+        bring_home(self._session, session, cast("TurnContext", ctx))
         state = attrs.evolve(state, full_conversation=conversation, session=session)
         requests = response.user_input_requests
         if requests:
@@ -222,26 +215,10 @@ class AgentExecutor(Executor):
             cast("Any", ctx).keep_output(response)
         await ctx.send_message(AgentExecutorResponse(self.id, response, conversation))
 
-    def _session_for_turn(self, state: AgentExecutorState) -> tuple[Any, Sequence[Message]]:
-        """Give a session that this turn may change, and the messages that its agent has."""
-        session = state.session
-        # Of a session that was given the executor has a copy only while it is on its way home:
-        # when it takes two messages in one round.
-        if self._session is not None and not getattr(session, "is_working_copy", False):
-            session = self._session
-        if session is None:
-            return self.agent.create_session(), ()
-        if hasattr(session, "working_copy"):
-            session = session.working_copy()
-        if getattr(session, "service_session_id", None):
-            return session, state.full_conversation
-        held = getattr(session, "held_messages", None)
-        return session, () if held is None else held()
-
     async def _run_agent(
         self, messages: list[Message], session: Any, ctx: AgentContext, *, is_streaming: bool
     ) -> AgentResponse[Any]:
-        kwargs = _run_kwargs(ctx)
+        kwargs = run_kwargs(ctx)
         if not is_streaming:
             return await self.agent.run(messages, stream=False, session=session, **kwargs)
         updates: Any = self.agent.run(messages, stream=True, session=session, **kwargs)
@@ -268,7 +245,7 @@ class AgentExecutor(Executor):
         )
 
 
-def _run_kwargs(ctx: AgentContext) -> dict[str, Mapping[str, Any]]:
+def run_kwargs(ctx: WorkflowContext[Any, Any]) -> dict[str, Mapping[str, Any]]:
     """Give what the caller of the workflow has for this agent; an agent may do without it."""
     functions, client = cast("Any", ctx).get_run_kwargs()
     given = {"function_invocation_kwargs": functions, "client_kwargs": client}

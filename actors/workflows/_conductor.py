@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from actors.workflows._carry import Beginning, Carry
     from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import Request
+    from actors.workflows._deliveries import Rare, Request
     from actors.workflows._durable._journal import Journal, JournalEntry
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
@@ -292,7 +292,8 @@ class Conductor:
             cell.state = ctx.state
             if rare is not None:
                 cell.snapshot = rare.snapshot
-                self._ask(rare.requests, news)
+                if rare.requests:
+                    self._ask(rare, news)
                 if rare.taken is not None:
                     self.children.take(rare.taken)
             data = [message for message, _ in ctx.sent] + ctx.outputs or None
@@ -456,12 +457,15 @@ class Conductor:
                 found.put_back(self.carry.states[executor_id])
         return found
 
-    def _ask(self, requests: dict[str, Request], news: News) -> None:
-        self.tell_requests(requests.values(), news)
-        self.requests.update(requests)
-        for request in requests.values():
+    def _ask(self, rare: Rare, news: News) -> None:
+        """Open the requests of a turn; two executors that have used one name are told apart."""
+        found = [one.apart_from(self.requests) for one in rare.requests.values()]
+        rare.requests = {one.id: one for one in found}
+        self.requests.update(rare.requests)
+        for request in found:
             if request.scope is not None:
                 self.outbox.enter(request.scope)
+        self.tell_requests(found, news)
 
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:
         """Have the world outside told of open requests."""

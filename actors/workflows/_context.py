@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 RESERVED: Final = frozenset(
-    {"started", "status", "failed", "output", "intermediate", "request_info"}
+    {"started", "status", "failed", "output", "intermediate", "inner_output", "request_info"}
 )
 
 
@@ -220,7 +220,8 @@ class TurnContext(WorkflowContext[Any, Any]):
     @property
     def request_id(self) -> str | None:
         """See `WorkflowContext.request_id`."""
-        return None if self.delivery.request is None else self.delivery.request.id
+        request = self.delivery.request
+        return None if request is None else request.asked_as or request.id
 
     def is_streaming(self) -> bool:
         """See `WorkflowContext.is_streaming`."""

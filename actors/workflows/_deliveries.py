@@ -12,25 +12,43 @@ import msgspec
 from actors.workflows._maps import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from actors.workflows._children import Opening, Taken
     from actors.workflows._resources import Resource
 
 
 class Request:
-    """A question to the world outside, as it was asked."""
+    """A question to the world outside, as it was asked.
 
-    __slots__ = ("data", "id", "response_type", "scope", "source")
+    ``asked_as`` is the id that it was asked under, where another executor had that already.
+    """
+
+    __slots__ = ("asked_as", "data", "id", "response_type", "scope", "source")
 
     def __init__(
-        self, id_: str, source: str, data: Any, response_type: Any, scope: Scope | None = None
+        self,
+        id_: str,
+        source: str,
+        data: Any,
+        response_type: Any,
+        scope: Scope | None = None,
+        asked_as: str | None = None,
     ) -> None:
         self.id = id_
+        self.asked_as = asked_as
         self.source = source
         self.data = data
         self.response_type = response_type
         self.scope = scope
+
+    def apart_from(self, known: Mapping[str, Request]) -> Request:
+        """Return the request under an id that no other executor's open request has."""
+        other = known.get(self.id)
+        if other is None or other.source == self.source:
+            return self
+        name = f"{self.source}/{self.id}"
+        return Request(name, self.source, self.data, self.response_type, self.scope, self.id)
 
 
 class Rare:

@@ -155,6 +155,10 @@ class Executor(RequestInfoMixin):
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Put back what ``on_checkpoint_save`` returned."""
 
+    def completes(self, message: Any) -> tuple[Any, ...]:  # noqa: ARG002
+        """Return what ``run`` gives a start executor behind its input; mostly nothing."""
+        return ()
+
     def store_state(self, state: Any) -> Any:
         """Return what of a frozen ``state`` is stored: all of it, if you don't say otherwise."""
         return state

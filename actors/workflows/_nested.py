@@ -8,6 +8,8 @@ from actors.workflows._cell import ExecutorCell
 from actors.workflows._conductor import NO_MORE, Conductor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from actors.workflows._context import TurnContext
     from actors.workflows._deliveries import Effects, News, Request
 
@@ -46,7 +48,9 @@ class NestedConductor(Conductor):
         """
         if kind == "output" and self.host.allow_direct_output:
             return self.parent.shown_as(self.parent.graph.designations.get(self.host.id))
-        return None if kind is None else "intermediate"
+        if kind == "output":
+            return "inner_output"
+        return kind
 
     def apply(self, effects: Effects, news: News) -> None:
         """Make a committed turn count; its outputs are part of the state, for the host."""
@@ -69,10 +73,9 @@ class NestedConductor(Conductor):
             self._has_asked = False
             self.parent.children.asked(self.key)
 
-    def _ask(self, requests: dict[str, Request], news: News) -> None:  # noqa: ARG002
-        """Open requests; it is the host who tells of them."""
-        self.requests.update(requests)
-        self._has_asked = bool(requests) and self.host.propagate_request
+    def tell_requests(self, requests: Iterable[Request], news: News) -> None:  # noqa: ARG002
+        """It is the host who tells of what is asked."""
+        self._has_asked = self.host.propagate_request
 
     def went_idle(self) -> None:
         """Hand over to the host."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from actors._core._explore import chance
+from actors.workflows._as_agent import make_workflow_agent
 from actors.workflows._carry import Carry
 from actors.workflows._durable._opening import Resumption
 from actors.workflows._durable._start import gate_of
@@ -24,6 +25,8 @@ from protocols._events import WorkflowMessage, WorkflowRunState
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from actors import WorkflowAgent  # only its name: their layer is above this one
+    from actors.workflows._carry import Beginning
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
     from actors.workflows._reports import EventSink
@@ -167,8 +170,11 @@ class Workflow:
                 f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
             )
         else:
-            key, start = self._begin(message, responses, kwargs)
-        make_run = partial(self._make_run, Run, key, start, storage, include_status_events)
+            key, begun = self._begin(message, responses, kwargs)
+            start = begun
+            if responses is None:
+                begun.beginning += self._completing(message)
+        make_run = partial(self._resume, Run, key, start, storage, include_status_events)
         if stream:
             return RunStream(RunSource(make_run))
         return self._run(make_run)
@@ -205,10 +211,10 @@ class Workflow:
         kwargs = function_invocation_kwargs, client_kwargs
         storage = checkpoint_storage or self.settings.checkpoint_storage
         begun = self._begin(message, responses, kwargs)
-        make_run = partial(self._make_run, StandingRun, *begun, storage, include_status_events)
+        make_run = partial(self._resume, StandingRun, *begun, storage, include_status_events)
         return OpenRun(self.name, make_run)
 
-    def _make_run(
+    def _resume(
         self,
         kind: type[RunT],
         key: int | None,
@@ -217,16 +223,43 @@ class Workflow:
         include_status_events: bool,
         feed: EventSink | None,
     ) -> RunT:
+        """Make a run that is kept here while it waits for people, or go on with one."""
         self._exclusive.check()
         if key is not None:
             self._waiting.take(key)
+        on_end = partial(self._keep, key, self._waiting.moment())
+        return self.make_run(kind, start, on_end, storage, feed, include_status_events)
+
+    def make_run(
+        self,
+        kind: type[RunT],
+        start: Carry | Resumption,
+        on_end: Callable[[Run], None],
+        storage: CheckpointStorage | None,
+        feed: EventSink | None,
+        include_status_events: bool = False,
+    ) -> RunT:
+        """Make a run; for what runs workflows, which isn't users' code.
+
+        Args:
+            kind: the class of the run.
+            start: what it begins with.
+            on_end: told of it when it has ended; may keep its carry.
+            storage: where its checkpoints go, if anywhere.
+            feed: where its events go, if anywhere.
+            include_status_events: keep them among the result's events, too.
+
+        Raises:
+            WorkflowException: another run is going on with the same executor objects.
+        """
+        self._exclusive.check()
         run = kind(
             self.graph,
             self.settings,
             start if isinstance(start, Carry) else Carry(kwargs=start.kwargs),
             feed=feed,
             chance=chance(self._random),
-            on_end=partial(self._ended, key, self._waiting.moment()),
+            on_end=partial(self._ended, on_end),
             include_status_events=include_status_events,
             gate=gate_of(self, storage, start),
         )
@@ -270,17 +303,50 @@ class Workflow:
         found = answers(self.graph, waiting.requests, responses, self._waiting.answered)
         return key, waiting.answered(found, waiting.kwargs.replaced(self.graph, *kwargs))
 
-    def _ended(self, key: int | None, since: int, run: Run) -> None:
-        """Take note of a run's end. A run that waits for people can be gone on with."""
+    def _completing(self, message: Any) -> tuple[Beginning, ...]:
+        start = self.graph.start_id
+        more = self.graph.executors[start].completes(message)
+        return tuple((start, f"internal:{start}", each, None) for each in more)
+
+    def _ended(self, on_end: Callable[[Run], None], run: Run) -> None:
+        """Take note of a run's end."""
         del self._running[run]
         self._exclusive.count(-1)
         self._status = run.status
+        on_end(run)
+
+    def _keep(self, key: int | None, since: int, run: Run) -> None:
+        """Keep a run that waits for people: it can be gone on with."""
         is_waiting = run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
         if key is not None:
             is_done = is_waiting or run.status is WorkflowRunState.IDLE
             self._waiting.give_back(key, is_done=is_done, still_open=run.carry.requests.keys())
         if is_waiting:
             self._waiting.add(run.carry, since)
+
+    def as_agent(
+        self,
+        name: str | None = None,
+        *,
+        description: str | None = None,
+        context_providers: Any = None,
+        **more: Any,
+    ) -> WorkflowAgent:
+        """Make an agent of the workflow, to be used wherever an agent can.
+
+        Args:
+            name: of the agent; the workflow's if not given.
+            description: of the agent; likewise.
+            context_providers: add to what the workflow gets, in this order.
+            more: metadata of the agent.
+
+        Raises:
+            ValueError: the start executor doesn't take a list of messages.
+        """
+        agent: WorkflowAgent = make_workflow_agent(
+            self, name=name, description=description, context_providers=context_providers, **more
+        )
+        return agent
 
     # ------------------------------------------------------------------ looking
 

@@ -137,14 +137,14 @@ async def test_direct_outputs_are_outputs_of_the_run_and_seen_once() -> None:
     assert [e.data for e in events_of(result, "intermediate")] == [6]
 
 
-async def test_what_becomes_a_message_is_shown_as_intermediate() -> None:
+async def test_what_becomes_a_message_is_shown_as_what_it_is() -> None:
     """Whoever reads only the outputs of a stream must not take it for one of the run."""
     workflow = chain(inside(chain(adds("a", 1))), Sink("end"))
 
     result = await workflow.run(5)
 
     assert [(e.data, e.executor_id) for e in events_of(result, "output")] == [(6, "end")]
-    assert [(e.data, e.path) for e in events_of(result, "intermediate")] == [(6, ("sub",))]
+    assert [(e.data, e.path) for e in events_of(result, "inner_output")] == [(6, ("sub",))]
     assert result.get_intermediate_outputs() == []
 
 
@@ -166,7 +166,7 @@ async def test_the_events_of_all_depths_are_told_as_they_happen_with_their_path(
         (0, "", "executor_invoked middle"),
         (0, "middle", "executor_invoked leaf"),
         (0, "middle/leaf", "executor_invoked slow"),
-        (10, "middle/leaf", "intermediate slow"),
+        (10, "middle/leaf", "inner_output slow"),
         (10, "middle/leaf", "executor_completed slow"),
         (10, "middle", "executor_completed leaf"),
         (10, "middle", "executor_invoked after"),
@@ -441,7 +441,7 @@ async def test_a_person_is_asked_while_other_parts_inside_go_on(autojump_clock: 
             times.setdefault(event.type, trio.current_time() - began)
 
     assert times["request_info"] == 0
-    assert times["intermediate"] == 20
+    assert times["inner_output"] == 20
 
 
 async def test_a_failed_continuation_inside_can_be_tried_again_from_the_same_state() -> None:
@@ -559,7 +559,7 @@ async def test_nothing_inside_goes_on_when_the_run_is_left(how: str, autojump_cl
     with trio.move_on_after(0 if how == "cancelled before" else 3.5):
         async with workflow.run(0, stream=True) as events:
             async for event in events:
-                if how == "break" and event.type == "intermediate":
+                if how == "break" and event.type == "inner_output":
                     break
     at_the_end = ticks[0]
     await trio.sleep(100)
@@ -584,7 +584,7 @@ async def test_what_is_sent_on_is_the_same_whether_somebody_listens_or_not() -> 
     streamed, _ = agents_inside()
 
     stream = streamed.run("hi", stream=True)
-    live = [e.data.text async for e in stream if e.type == "intermediate"]
+    live = [e.data.text async for e in stream if e.type in {"intermediate", "inner_output"}]
     (one,) = (await plain.run("hi")).get_outputs()
     result = await stream.get_final_response()
     (other,) = result.get_outputs()

@@ -29,15 +29,18 @@ class StoredRequest:
     data: Any
     response_type: Any
     scope: tuple[int, int] | None = None
+    asked_as: str | None = None
 
     @classmethod
     def of(cls, request: Request) -> StoredRequest:
         """Make the stored form of a request."""
-        return cls(request.id, request.source, request.data, request.response_type, request.scope)
+        kind, scope, asked_as = request.response_type, request.scope, request.asked_as
+        return cls(request.id, request.source, request.data, kind, scope, asked_as)
 
     def restored(self) -> Request:
         """Make the request that it was."""
-        return Request(self.id, self.source, self.data, self.response_type, self.scope)
+        kind, scope, asked_as = self.response_type, self.scope, self.asked_as
+        return Request(self.id, self.source, self.data, kind, scope, asked_as)
 
 
 @attrs.frozen
