@@ -12,7 +12,7 @@ from actors import (
     Restart,
     Supervision,
 )
-from actors._core._group import concerned
+from actors._core._group import Regroup, Standing, Step, concerned
 from actors._core._supervision import GiveUp, LeaveDown, StartAgain, decide, is_retryable
 
 AT_ONCE = Backoff(base=0)
@@ -109,6 +109,34 @@ def test_a_strategy_says_who_is_started_again() -> None:
     assert list(concerned("one_for_one", children, "b")) == ["b"]
     assert list(concerned("one_for_all", children, "b")) == children
     assert list(concerned("rest_for_one", children, "b")) == ["b", "c"]
+
+
+def test_a_regroup_goes_down_from_the_youngest_waits_and_comes_up_from_the_oldest() -> None:
+    standing = dict.fromkeys("abc", Standing.UP) | {"b": Standing.DOWN}
+    regroup = Regroup("abc", due=1)
+
+    def step() -> Any:
+        return regroup.step(standing.__getitem__)
+
+    assert step() == (Step.STOP, "c")
+    assert regroup.awaits("a")  # not news, as long as anybody is to be stopped
+    assert regroup.awaits("b")
+    assert not regroup.awaits("d")
+    standing["c"] = Standing.BUSY
+    assert step() == (Step.STOP, "c")
+    standing["c"] = Standing.GONE
+    assert step() == (Step.STOP, "a")
+    standing["a"] = Standing.DOWN
+    assert step() == (Step.WAIT, None)
+    assert not regroup.awaits("a")
+    regroup.is_due = True
+    assert step() == (Step.START, "a")
+    standing["a"] = Standing.BUSY
+    assert step() == (Step.WAIT, None)
+    standing["a"] = Standing.UP
+    assert step() == (Step.START, "b")
+    standing["b"] = Standing.UP
+    assert step() == (Step.DONE, None)
 
 
 def test_a_pool_is_of_children_that_count_and_are_restarted_alone() -> None:
