@@ -125,10 +125,7 @@ class Frame:
 
     def spawned(self, name: str) -> Frame:
         """Return a frame for a task that was spawned from here."""
-        return self.branch(self.next(spawned(name)))
-
-    def branch(self, path: str) -> Frame:
-        """Return a frame for a line of execution that belongs to the same turn."""
+        path = self.next(spawned(name))
         return Frame(self.run, path, self.space, self.turn, self.scope)
 
     def set_state(self, key: str, value: Any) -> None:

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import trio
 
-from actors._core._strands import current_strand
 from actors._core._stream_sources import first_of
 from actors._core._turn import bare, split
-from actors.workflows._functional._frames import current_frame
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -50,14 +48,10 @@ async def gather(  # noqa: ASYNC910  (leaving a nursery is a schedule point)
     """
     results: list[Any] = [None] * len(awaitables)
     errors: list[Exception] = []
-    frame = current_frame()
-    part = "" if frame is None else frame.next("gather")
 
     async def branch(  # noqa: ASYNC910  (whether it waits is the awaitable's affair)
         index: int, awaitable: Awaitable[Any], nursery: trio.Nursery
     ) -> None:
-        if frame is not None:
-            current_strand.set(frame.branch(f"{part}.{index}"))
         try:
             results[index] = await awaitable
         except Exception as exc:  # noqa: BLE001  (it is raised when all are done)
@@ -71,7 +65,8 @@ async def gather(  # noqa: ASYNC910  (leaving a nursery is a schedule point)
     try:
         async with trio.open_nursery() as nursery:
             for index, awaitable in enumerate(awaitables):
-                nursery.start_soon(branch, index, awaitable, nursery)
+                # In a workflow, by its name and number a task is known from one replay to the next.
+                nursery.start_soon(branch, index, awaitable, nursery, name="gather")
     except BaseException as exc:  # noqa: BLE001, ASYNC103  (it is raised below)
         cancelled = exc
     _raise(cancelled, errors)

@@ -9,7 +9,7 @@
 #
 #   /fetch#0              the first call of fetch in the body
 #   /fetch#1              the second, perhaps in a loop
-#   /gather#0.2/fetch#0   in the third branch of the first gather
+#   /&gather#2/fetch#0    in the third task that gather has begun here
 #   /&branch#1/fetch#0    in the second task that was spawned of the function `branch`
 #   /report#0/fetch#0     inside of the step, or child workflow, report
 #   /=k7                  a step with the explicit key k7: its place doesn't matter

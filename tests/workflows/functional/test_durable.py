@@ -614,6 +614,39 @@ async def test_a_step_that_failed_by_itself_or_asked_somebody_is_not_in_doubt() 
     assert result.get_outputs() == [[True]]
 
 
+async def test_a_paused_step_is_not_in_doubt_in_another_storage_either() -> None:
+    one, other = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
+
+    @step(idempotent=False)
+    async def pay(x: int, ctx: Run) -> Any:
+        return await ctx.request_info(x, bool, request_id=f"q{x}")
+
+    @workflow
+    async def shop() -> Any:
+        return [await pay(1), await pay(2)]
+
+    await shop.run(checkpoint_storage=one)
+    await shop.run(responses={"q1": True}, checkpoint_storage=other)
+    result = await shop.run(responses={"q2": True}, checkpoint_storage=other)
+    assert result.get_outputs() == [[True, True]]
+
+
+async def test_a_body_that_swallows_the_pause_has_not_ended_for_the_storage_either() -> None:
+    storage = InMemoryCheckpointStorage()
+
+    @workflow(checkpoint_storage=storage)
+    async def swallows(ctx: Run) -> Any:
+        try:
+            return await ctx.request_info("?", str, request_id="q")
+        except BaseException:
+            return "swallowed"
+
+    assert (await swallows.run()).get_final_state() is PENDING
+    at = await latest(storage, "swallows")
+    result = await swallows.run(checkpoint_id=at, responses={"q": "a"})
+    assert result.get_outputs() == ["a"]
+
+
 # ----------------------------------------------------------------------------- cost
 
 
