@@ -10,6 +10,7 @@ from actors import Agent, AgentExecutor, Workflow, WorkflowBuilder
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content import Content
+from protocols._message import Message
 from tests.agents.toolkit import call, calls, results, unpaired
 
 streaming = pytest.mark.parametrize("stream", [False, True])
@@ -122,3 +123,26 @@ async def test_a_question_of_an_agent_in_an_agent_in_a_workflow_reaches_it() -> 
     assert till.ran == [7]
     assert len(inner_client.seen) == 2
     assert final.get_outputs()[-1].text.endswith("outer done")
+
+
+async def test_an_agent_in_a_workflow_in_an_agent_is_answered_by_path() -> None:
+    """The workflow is an agent, and the agent a tool."""
+    till = Till()
+    inner_client: ScriptedChatClient[Any] = ScriptedChatClient(
+        call("p", "pay", {"amount": 7}), "inner done"
+    )
+    workflow = workflow_of(Agent(inner_client, name="clerk", tools=till.tools))
+    inner: Any = workflow.as_agent(name="office")
+    client: ScriptedChatClient[Any] = ScriptedChatClient(
+        call("c", "office", {"task": "pay it"}), "outer done"
+    )
+    agent = Agent(client, name="outer", tools=inner.as_tool())
+    session = agent.create_session()
+    first = await agent.run("hi", session=session)
+    (request,) = first.user_input_requests
+    assert list(request.additional_properties["path"])[:2] == ["outer", "c"]
+    answer = Message("user", [request.to_function_approval_response(True)])
+    final = await agent.run(answer, session=session)
+    assert till.ran == [7]
+    assert results(final.messages) == [("c", "inner done")]
+    assert final.text.endswith("outer done")

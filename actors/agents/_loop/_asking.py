@@ -38,7 +38,7 @@ class Resume:
     """What an agent that is used as a tool needs to go on.
 
     Args:
-        session: its session, as plain data.
+        session: what there is of its session.
         messages: the answers to what it has asked, in its own terms.
     """
 

@@ -45,7 +45,7 @@ class PendingCall:
         call: as the model made it.
         batch: the model turn that it is from.
         order: its place among the calls of that turn.
-        inner_session: of the agent that it called, as plain data, if that one waits.
+        inner_session: what there is of the session of the agent that it called, if that waits.
     """
 
     occurrence: str

@@ -18,6 +18,7 @@ import attrs
 
 from actors.agents._loop._pending import PENDING_KEY
 from actors.agents._session import AgentSession
+from actors.agents._state_copy import copied
 from actors.agents._tools._function_tool import ApprovalMode, FunctionTool
 from protocols._errors import UserInputRequiredException
 
@@ -36,7 +37,7 @@ class InnerInputRequired(UserInputRequiredException):
     Args:
         message: what is needed.
         contents: its questions.
-        inner_session: its session, as plain data.
+        inner_session: what there is of its session.
     """
 
     def __init__(
@@ -91,6 +92,27 @@ def tool_name_of(name: str | None) -> str:
     return f"_{found}" if found[:1].isdigit() else found
 
 
+def _kept(session: Any) -> dict[str, Any]:
+    """Give what there is of a session, for the state of another one.
+
+    The values in its state stay what they are: the outer session's codec takes them with its own.
+    """
+    return {
+        "session_id": session.session_id,
+        "service_session_id": session.service_session_id,
+        "state": dict(session.state),
+    }
+
+
+def _revived(kept: Mapping[str, Any]) -> AgentSession:
+    session = AgentSession(
+        session_id=kept["session_id"], service_session_id=kept["service_session_id"]
+    )
+    # Copied, so that what is recorded stays as it is if this run comes to nothing.
+    session.state.update(copied(dict(kept["state"])))
+    return session
+
+
 @attrs.frozen
 class _AgentCall:
     agent: Any
@@ -105,7 +127,7 @@ class _AgentCall:
             session = self._session(parent)
             given: Any = arguments[self.arg_name]
         else:
-            session = AgentSession.from_dict(resume.session)
+            session = _revived(resume.session)
             given = resume.messages
         before = dict(session.state)
         response = await self._response(given, session, context)
@@ -114,7 +136,7 @@ class _AgentCall:
             raise InnerInputRequired(
                 f"agent {self.agent.name or self.agent.id} needs a person",
                 response.user_input_requests,
-                session.to_dict(),
+                _kept(session),
             )
         if self.propagates and parent is not None:
             self._bring_home(parent, session, before)
