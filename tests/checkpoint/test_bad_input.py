@@ -416,6 +416,20 @@ async def test_a_call_that_is_cancelled_is_cancelled_on_the_server(postgres_url:
         assert await storage.list_runs() == []
 
 
+async def test_a_read_only_server_says_so(postgres_url: str) -> None:
+    import psycopg
+
+    async with open_storage(postgres_url) as storage:
+        await two_checkpoints(storage)
+    options = "options=-c%20default_transaction_read_only%3Don"
+    url = f"{postgres_url}{'&' if '?' in postgres_url else '?'}{options}"
+    async with open_storage(url) as storage:
+        assert (await storage.read_run("run")).values()["shared/n"] == 2
+        with pytest.raises(StorageError, match="connect to the primary server") as caught:
+            await storage.open_run("run", workflow_name="w")
+    assert isinstance(caught.value.__cause__, psycopg.Error)
+
+
 async def test_a_database_where_we_may_not_write_says_what_is_needed(postgres_url: str) -> None:
     import psycopg
 

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import attrs
 import pytest
 
-from actors import CheckpointFacts, Commit, InMemoryCheckpointStorage, Log, LogStorage, Message
-from protocols import StaleWriterError, StorageError, UnsavableTypeError, WorkflowCheckpoint
+from actors import (
+    CheckpointFacts,
+    Commit,
+    FileCheckpointStorage,
+    InMemoryCheckpointStorage,
+    Log,
+    LogStorage,
+    Message,
+)
+from protocols import (
+    StaleWriterError,
+    StorageError,
+    UnsavableTypeError,
+    WorkflowCheckpoint,
+    WorkflowCheckpointException,
+    WorkflowEvent,
+    WorkflowMessage,
+)
+
+
+@attrs.frozen
+class Told:
+    x: int
 
 
 def never(error: BaseException | None) -> None:
@@ -89,3 +113,58 @@ async def test_a_fork_begins_as_the_run_was_and_leaves_it_alone() -> None:
         ("fork@2", "fork@1"),
     ]
     assert (await storage.read_run("run")).values() == {"shared/n": 2}
+
+
+async def test_a_checkpoint_of_a_run_is_written_out_with_the_fields_that_others_know() -> None:
+    storage = InMemoryCheckpointStorage()
+    log = await storage.open_run("run", workflow_name="w", signature="s")
+    asked = WorkflowEvent.request_info("q", "asker", "may I?", bool)
+    one, two = (WorkflowMessage(number, "a", "b") for number in (1, 2))
+    entries = {
+        "shared/topic": "cats",
+        "executor/writer": {"turns": 3},
+        "executor/outer/inner": {"turns": 1},
+        "queue/1": one,
+        "queue/2": two,
+        "queue/3": WorkflowMessage(3, "c"),
+        "request/q": asked,
+        "join/editor/1": ["waits"],
+        "journal/1/2": {"result": 4},
+    }
+    facts = CheckpointFacts(4, "IDLE", "here", {"who": "me"})
+    log.append(Commit(entries, kind="round", checkpoint=facts), never)
+
+    found = await storage.get_latest(workflow_name="w")
+
+    assert found is not None
+    assert found.state == {
+        "topic": "cats",
+        "_executor_state": {"writer": {"turns": 3}, "outer/inner": {"turns": 1}},
+    }
+    assert found.messages == {"a": [one, two], "c": [WorkflowMessage(3, "c")]}
+    assert found.pending_request_info_events == {"q": asked}
+    assert found.entries == {"join/editor/1": ["waits"], "journal/1/2": {"result": 4}}
+    assert (found.iteration_count, found.metadata) == (4, {"who": "me"})
+    assert (found.run_id, found.sequence, found.incarnation) == ("run", 1, 1)
+    # Such a checkpoint can be kept by any other storage.
+    other = InMemoryCheckpointStorage()
+    await other.save(found)
+    assert await other.load("run@1") == found
+    assert WorkflowCheckpoint.from_dict(found.to_dict()) == found
+    with pytest.raises(WorkflowCheckpointException, match="not the fields"):
+        WorkflowCheckpoint.from_dict({"workflow_name": "w", "what": 1})
+
+
+async def test_types_that_a_file_storage_is_told_of_are_registered(tmp_path: Path) -> None:
+    name = f"{__name__}:Told"
+    storage = FileCheckpointStorage(tmp_path, allowed_checkpoint_types=[name])
+    await storage.save(WorkflowCheckpoint("w", "s", "c", state={"it": Told(1)}))
+    assert (await storage.load("c")).state == {"it": Told(1)}
+    for wrong in ("not.loaded:Thing", f"{__name__}:nothing", "no colon"):
+        with pytest.raises(ValueError, match="is no class of a module that is loaded"):
+            FileCheckpointStorage(tmp_path, allowed_checkpoint_types=[wrong])
+
+
+async def test_a_storage_without_jobs_says_where_there_are_some(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="use SQLite for workers on one machine"):
+        _ = FileCheckpointStorage(tmp_path).jobs
