@@ -344,6 +344,34 @@ async def test_a_start_hook_that_hangs_holds_up_those_behind_it_and_no_stop(
         await behind.ask(0)
 
 
+async def test_a_start_hook_that_hangs_is_cut_short_when_an_earlier_sibling_fails(
+    autojump_clock: Any,
+) -> None:
+    """Its budget is that of a stop; the stop hook of who never started doesn't run."""
+    starts: list[int] = []
+
+    class Hanging(Noting):
+        async def on_restart(self, error: BaseException, ctx: ActorContext) -> None:
+            starts.append(ctx.incarnation)
+            if ctx.incarnation == 2:
+                await trio.sleep_forever()
+            await self.on_start(ctx)
+
+    log: list[str] = []
+    async with open_system(supervision=REST) as system:
+        first = system.spawn(Noting, log, "first")
+        hanging = system.spawn(Hanging, log, "hanging", shutdown=3)
+        hanging.tell_nowait(Do(crash))
+        await trio.sleep(10)
+        start = trio.current_time()
+        first.tell_nowait(Do(crash))
+        await hanging.ask(0)
+        assert trio.current_time() == start + 3
+        again = ["first started", "hanging started"]
+        assert log == [*again, *again, "hanging handled 0"]
+        assert starts == [2, 3]
+
+
 # ------------------------------------------------------------------ significant children
 
 
