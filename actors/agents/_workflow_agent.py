@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, overload
 import attrs
 
 from actors.agents._base import BaseAgent
+from actors.agents._state_codec import register_state_type
 from actors.agents._workflow_agent_run import WorkflowAgentRun
 from actors.agents._workflow_parts import REQUEST_INFO
 from actors.workflows._as_agent import register_workflow_agent
+from actors.workflows._pause import Pause
+from protocols._codec import decode, encode
 from protocols._errors import AgentInvalidRequestException
 from protocols._message import AgentRunInputs, Message, normalize_messages
 from protocols._responses import AgentResponse, AgentResponseUpdate
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from actors.agents._session import AgentSession
     from actors.workflows._deliveries import Request
     from actors.workflows._kwargs import Kwargs
-    from actors.workflows._pause import Pause
     from actors.workflows._workflow import Workflow
 
 PAUSES: Final = "_paused_workflows"
@@ -155,7 +157,7 @@ class WorkflowAgent(BaseAgent):
     @property
     def pending_requests(self) -> dict[str, Request]:
         """What is asked outside of sessions, by id."""
-        return {} if self._pause is None else dict(self._pause.requests)
+        return {} if self._pause is None else dict(self._pause.state_of(self.workflow).requests)
 
     @staticmethod
     def merge_updates(
@@ -185,3 +187,9 @@ class WorkflowAgent(BaseAgent):
 
 
 register_workflow_agent(WorkflowAgent)
+register_state_type(
+    Pause,
+    type_id="paused_workflow",
+    encoder=lambda pause: {"data": encode(pause).decode()},
+    decoder=lambda data: decode(data["data"].encode(), Pause),
+)

@@ -85,7 +85,8 @@ class WorkflowAgentRun:
             await self._restore(self._checkpoint_id)
         pause = agent.pause_of(session)
         # First of all, since it may refuse.
-        responses = None if pause is None else responses_of(self.messages, pause.requests)
+        paused = None if pause is None else pause.state_of(agent.workflow)
+        responses = None if paused is None else responses_of(self.messages, paused.requests)
         self._providers = self._providers_for()
         self._context = SessionContext(
             session_id=None if session is None else session.session_id,
@@ -96,9 +97,9 @@ class WorkflowAgentRun:
             await provider.before_run(
                 agent=agent, session=session, context=self._context, state=state
             )
-        if pause is not None and responses is not None:
+        if paused is not None and responses is not None:
             self._kept = KeptRun.gone_on_with(
-                agent.workflow, pause, responses, self.kwargs, self._storage
+                agent.workflow, paused, responses, self.kwargs, self._storage
             )
         else:
             messages = self._context.get_messages(include_input=True)

@@ -60,9 +60,13 @@ def unheld(conversation: Sequence[Message], held: Sequence[Message]) -> list[Mes
 
     A message is known by its identity, or by its id, if one was given to it; the id counts only
     where the text is the same too, because there are servers that call every message the same.
+    What was read back from a store has lost its identity: it is known where all that is held is
+    what the conversation begins with.
     """
     if not held:
         return list(conversation)
+    if _begins_with(conversation, held):
+        return list(conversation[len(held) :])
     objects = {id(message) for message in held}
     named = {key for message in held if (key := _name(message)) is not None}
     return [
@@ -70,6 +74,15 @@ def unheld(conversation: Sequence[Message], held: Sequence[Message]) -> list[Mes
         for message in conversation
         if id(message) not in objects and (not named or _name(message) not in named)
     ]
+
+
+def _begins_with(conversation: Sequence[Message], held: Sequence[Message]) -> bool:
+    # Somebody may well say again what was said first; but not with the answer to it.
+    return (
+        len(conversation) > len(held)
+        and any(message.role == "assistant" for message in held)
+        and all(a is b or a == b for a, b in zip(conversation, held, strict=False))
+    )
 
 
 def _name(message: Message) -> tuple[str, str, str] | None:

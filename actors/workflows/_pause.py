@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from actors.workflows._carry import Carry
+from actors.workflows._durable._carried import carried_entries
+from actors.workflows._durable._loading import carry_of
 from actors.workflows._durable._opening import Resumption
 from actors.workflows._kwargs import RunKwargs
 from actors.workflows._requests import answers
 from actors.workflows._run import Run
 from actors.workflows._run_stream import RunSource, RunStream
 from protocols._events import WorkflowRunState
+from protocols._tags import default_registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from actors.workflows._deliveries import Request
     from actors.workflows._kwargs import Kwargs
     from actors.workflows._reports import EventSink
     from actors.workflows._result import WorkflowRunResult
@@ -35,15 +37,32 @@ class Pause:
     """A run that waits for people. It doesn't change; going on makes a copy.
 
     Args:
-        carry: its state.
+        entries: its state as data, as a checkpoint has it.
+        carry: its state as it is in this process; with it are the kwargs, which are no data.
     """
 
-    carry: Carry
+    entries: dict[str, Any]
+    carry: Carry | None = None
 
-    @property
-    def requests(self) -> Mapping[str, Request]:
-        """What it wants to know, by id."""
-        return self.carry.requests
+    @classmethod
+    def of(cls, workflow: Workflow, carry: Carry) -> Pause:
+        """Keep the state of a run of *workflow*."""
+        return cls(carried_entries(workflow.graph, carry), carry)
+
+    def state_of(self, workflow: Workflow) -> Carry:
+        """Return the state, for a run of *workflow* to go on with a copy of it.
+
+        Raises:
+            WorkflowCheckpointException: it was the state of another workflow.
+        """
+        if self.carry is not None:
+            return self.carry
+        carry = carry_of(workflow.graph, self.entries)
+        carry.restored = None  # nothing was on its way
+        return carry
+
+
+default_registry.register(Pause, "paused_workflow", exclude=("carry",))
 
 
 class KeptRun:
@@ -88,19 +107,19 @@ class KeptRun:
     def gone_on_with(
         cls,
         workflow: Workflow,
-        pause: Pause,
+        paused: Carry,
         responses: Mapping[str, Any],
         kwargs: GivenKwargs,
         storage: CheckpointStorage | None = None,
     ) -> KeptRun:
-        """Go on with a pause.
+        """Go on with the state of a pause.
 
         Raises:
             RequestError: an answer doesn't fit.
         """
-        found = answers(workflow.graph, pause.requests, responses)
-        given = pause.carry.kwargs.replaced(workflow.graph, *kwargs)
-        return cls(workflow, pause.carry.answered(found, given), storage)
+        found = answers(workflow.graph, paused.requests, responses)
+        given = paused.kwargs.replaced(workflow.graph, *kwargs)
+        return cls(workflow, paused.answered(found, given), storage)
 
     @classmethod
     def restored(
@@ -127,4 +146,4 @@ class KeptRun:
 
     def _ended(self, run: Run) -> None:
         if run.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
-            self.pause = Pause(run.carry)
+            self.pause = Pause.of(self._workflow, run.carry)

@@ -174,7 +174,7 @@ class Workflow:
             start = begun
             if responses is None:
                 begun.beginning += self._completing(message)
-        make_run = partial(self._resume, Run, key, start, storage, include_status_events)
+        make_run = partial(self._make_run, Run, key, start, storage, include_status_events)
         if stream:
             return RunStream(RunSource(make_run))
         return self._run(make_run)
@@ -211,10 +211,10 @@ class Workflow:
         kwargs = function_invocation_kwargs, client_kwargs
         storage = checkpoint_storage or self.settings.checkpoint_storage
         begun = self._begin(message, responses, kwargs)
-        make_run = partial(self._resume, StandingRun, *begun, storage, include_status_events)
+        make_run = partial(self._make_run, StandingRun, *begun, storage, include_status_events)
         return OpenRun(self.name, make_run)
 
-    def _resume(
+    def _make_run(
         self,
         kind: type[RunT],
         key: int | None,

@@ -23,6 +23,7 @@ from actors import (
     Content,
     ContextProvider,
     Executor,
+    InMemoryCheckpointStorage,
     InMemoryHistoryProvider,
     Message,
     ResponseTypeError,
@@ -36,6 +37,7 @@ from actors import (
     WorkflowRunState,
     executor,
     handler,
+    register_type,
     response_handler,
     tool,
 )
@@ -84,6 +86,9 @@ class Question:
 class Verdict:
     ok: bool
     note: str = ""
+
+
+register_type(Verdict, "workflow_agent_test.verdict")
 
 
 class Reviewer(Executor):
@@ -490,6 +495,41 @@ async def test_two_inner_calls_get_the_answers_that_are_theirs() -> None:
 
     assert len({request.call_id or request.id for request in requests}) == 2
     assert sorted(texts) == ["draft 1 (fine)", "draft 2 (fine)"]
+
+
+@both
+async def test_what_it_waits_for_is_kept_with_its_session_as_data(streaming: bool) -> None:
+    """Case C6 of the list: everything is written down, thrown away and put together again."""
+    agent = nested(2)
+    session = agent.create_session()
+    (request,) = (await ask(agent, streaming=streaming, session=session)).user_input_requests
+
+    text = json.dumps(session.to_dict())
+    again, restored = nested(2), AgentSession.from_dict(json.loads(text))
+    last = await ask(again, answer(request, ok=True), streaming=streaming, session=restored)
+
+    assert said(last) == [("boss", "draft (fine)"), ("N1", "noted")]
+
+
+async def test_what_an_inner_workflow_waits_for_survives_with_the_run_around_it() -> None:
+    """Case C12 of the list: an answer in JSON becomes what was asked for after a restore, too."""
+    storage = InMemoryCheckpointStorage()
+
+    def outer() -> Any:
+        team = [ScriptedAgent("draft", name="A"), Reviewer("boss")]
+        return chain(chain(*team, name="inner").as_agent("inner"), name="outer")
+
+    (event,) = (await outer().run("hi", checkpoint_storage=storage)).get_request_info_events()
+    kept = await storage.get_latest(workflow_name="outer")
+    assert kept is not None
+    resume: dict[str, Any] = {"checkpoint_id": kept.checkpoint_id, "checkpoint_storage": storage}
+    result = Content.from_function_result(event.request_id, result={"ok": "yes"})
+    with pytest.raises(ResponseTypeError, match="expected bool, got 'yes'"):
+        await outer().run(responses={event.request_id: result}, **resume)
+    result = Content.from_function_result(event.request_id, result={"ok": True})
+    last = await outer().run(responses={event.request_id: result.to_dict()}, **resume)
+
+    assert last.get_outputs()[0].text == "draft (fine)"
 
 
 async def test_a_turn_that_is_undone_asks_its_question_anew() -> None:

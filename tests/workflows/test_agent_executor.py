@@ -316,6 +316,17 @@ def test_a_message_is_known_by_itself_or_by_its_id_and_text() -> None:
 # --------------------------------------------------------------------------- sessions
 
 
+def test_a_conversation_out_of_a_store_is_known_by_what_it_begins_with() -> None:
+    def talk() -> list[Message]:
+        return [Message("user", ["hi"]), Message("assistant", ["hello"])]
+
+    more = Message("user", ["more"])
+    assert unheld([*talk(), more], talk()) == [more]
+    # Whoever says the same again says something.
+    assert unheld(talk()[:1], talk()) == talk()[:1]
+    assert unheld([*talk()[:1], more], talk()[:1]) == [*talk()[:1], more]
+
+
 async def test_every_run_has_a_session_of_its_own() -> None:
     a = agent("A", "a1", "a2")
     workflow = chain(a)

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from actors.workflows._graph import Graph
 
 
+def carried_entries(graph: Graph, carry: Carry) -> dict[str, Any]:
+    """Return all entries of a run in which nothing is on its way."""
+    return dict(_entries(graph, (), Names(graph, ()), carry))
+
+
 def child_entries(graph: Graph, place: Place, key: int, child: Child) -> Iterator[tuple[str, Any]]:
     """Yield all entries of a child of the graph at *place*."""
     inner = inside(graph, child.host)
