@@ -9,7 +9,7 @@ passes through here as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -117,7 +117,6 @@ class Invoker:
 
     Args:
         tools: the run's tools; the very list, which calls may change.
-        known: gives those that can be called, by name.
         middleware: around each call, outermost first.
         kwargs: for tools.
         link: to the run.
@@ -126,7 +125,6 @@ class Invoker:
     """
 
     tools: list[Any]
-    known: Callable[[], Mapping[str, FunctionTool[Any]]]
     middleware: Sequence[Any]
     kwargs: Mapping[str, Any]
     link: RunLink
@@ -134,9 +132,15 @@ class Invoker:
     in_detail: bool = False
 
     async def batch(
-        self, planned: Sequence[Planned], done: dict[int, Outcome], *, concurrent: bool,
-        deadline: float, key: str,
-    ) -> None:  # fmt: skip
+        self,
+        planned: Sequence[Planned],
+        done: dict[int, Outcome],
+        known: Mapping[str, FunctionTool[Any]],
+        *,
+        concurrent: bool,
+        deadline: float,
+        key: str,
+    ) -> None:
         """Make calls, each in a task of its own, and put what becomes of them into *done*.
 
         What has ended is in there even when this is cancelled. An outcome that the run is to
@@ -145,6 +149,7 @@ class Invoker:
         Args:
             planned: the calls.
             done: outcomes by place in *planned*; see ``completed``.
+            known: the tools that can be called, by name.
             concurrent: whether they are made at the same time.
             deadline: when those that have no result by then are given up.
             key: which turn's calls they are, for whoever records effects.
@@ -152,10 +157,10 @@ class Invoker:
         every = range(len(planned))
         groups = [every] if concurrent else [range(i, i + 1) for i in every]
         if deadline == math.inf:
-            await self._groups(planned, done, groups, key)
+            await self._groups(planned, done, groups, known, key)
             return
         with trio.CancelScope(deadline=deadline) as scope:
-            await self._groups(planned, done, groups, key)
+            await self._groups(planned, done, groups, known, key)
         if scope.cancelled_caught:
             for index in every:
                 done.setdefault(index, cut_off(planned[index], _LATE))
@@ -165,12 +170,13 @@ class Invoker:
         planned: Sequence[Planned],
         done: dict[int, Outcome],
         groups: Sequence[range],
+        known: Mapping[str, FunctionTool[Any]],
         key: str,
     ) -> None:
         for group in groups:
             # Looked at in call order, so that of several calls a limit refuses the last ones;
             # the tasks begin in any order.
-            prepared = [(index, self._prepared(planned[index])) for index in group]
+            prepared = [(index, self._prepared(planned[index], known)) for index in group]
             async with trio.open_nursery() as nursery:
                 scope = nursery.cancel_scope
                 for index, found in prepared:
@@ -200,9 +206,11 @@ class Invoker:
         if outcome.failure is not None:
             scope.cancel()
 
-    def _prepared(self, planned: Planned) -> FunctionInvocationContext | Outcome:
+    def _prepared(
+        self, planned: Planned, known: Mapping[str, FunctionTool[Any]]
+    ) -> FunctionInvocationContext | Outcome:
         """Find the tool and check the arguments; give what is wrong if something is."""
-        tool = self.known().get(planned.call.name or "")
+        tool = known.get(planned.call.name or "")
         if tool is None:
             missing = ToolException(f"there is no tool {planned.call.name!r}")
             text = f'Error: Requested function "{planned.call.name}" not found.'

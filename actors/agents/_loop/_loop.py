@@ -130,7 +130,6 @@ class ToolLoop:
         self._conversation = self.call.options.get("conversation_id")
         self._invoker = Invoker(
             tools=self._tools,
-            known=self._known,
             middleware=self.middleware,
             kwargs=self.call.function_invocation_kwargs,
             link=self._desk.link,
@@ -187,7 +186,7 @@ class ToolLoop:
         planned = planned_of([one for one in decisions if not is_refusal(one)])
         done: dict[int, Outcome] = {}
         try:
-            await self._batch(planned, done)
+            await self._batch(planned, done, self._known())
         finally:
             outcomes = completed(planned, done)
             for one in outcomes:
@@ -280,7 +279,8 @@ class ToolLoop:
         return [Message("assistant", [FALLBACK])] if fell_back else []
 
     async def _make(self, response: ChatResponse[Any], calls: Sequence[Content]) -> list[Message]:
-        fates = sort_calls(calls, self._known(), {str(tool_name(one)) for one in self._tools})
+        known = self._known()
+        fates = sort_calls(calls, known, {str(tool_name(one)) for one in self._tools})
         if fates.unknown and self.config["terminate_on_unknown_calls"]:
             names = ", ".join(str(call.name) for call in fates.unknown)
             raise KeyError(f"the model called {names}, and there is no such tool")
@@ -295,7 +295,7 @@ class ToolLoop:
         planned = [Planned(call, orders[call.call_id]) for call in calls if call.call_id in runs]
         done: dict[int, Outcome] = {}
         try:
-            await self._batch(planned, done)
+            await self._batch(planned, done, known)
         finally:
             outcomes = completed(planned, done)
             for one in outcomes:
@@ -320,12 +320,18 @@ class ToolLoop:
         link.transcript.extend(messages)
         link.usage = self._usage
 
-    async def _batch(self, planned: Sequence[Planned], done: dict[int, Outcome]) -> None:
+    async def _batch(
+        self,
+        planned: Sequence[Planned],
+        done: dict[int, Outcome],
+        known: Mapping[str, FunctionTool[Any]],
+    ) -> None:
         if not planned:
             return  # noqa: ASYNC910 (nothing to do)
         await self._invoker.batch(
             planned,
             done,
+            known,
             concurrent=self.config["allow_concurrent_invocation"],
             deadline=self._limits.deadline,
             key=f"turn {self._limits.turns}",

@@ -27,17 +27,15 @@ _SILENT: Final = frozenset({"text_reasoning", "usage"})
 def for_model(messages: Sequence[Message]) -> list[Message]:
     """Give the messages with each call followed by its result, and without open calls.
 
-    Messages that are right as they are stay the same objects. Results of calls that aren't
-    there stay too: the service may have the call.
+    Results of calls that aren't there stay: the service may have the call.
     """
     if not any(_matters(item) for message in messages for item in message.contents):
         return list(messages)
-    results = _results_by_call(messages)
-    paired = {id(result) for result in results.values()}
+    results, called = _results_by_call(messages)
     found: list[Message] = []
     for message in messages:
         if any(_matters(item) for item in message.contents):
-            found.extend(_arranged(message, results, paired))
+            found.extend(_arranged(message, results, called))
         else:
             found.append(message)
     return found
@@ -47,23 +45,33 @@ def _matters(item: Content) -> bool:
     return item.type in {_CALL, _RESULT} or is_ours(item)
 
 
-def _results_by_call(messages: Iterable[Message]) -> dict[int, Content]:
-    """Find the result of each call (by identity): the latest open call of its id gets it."""
+def _is_call(item: Content) -> bool:
+    return item.type == _CALL and not item.informational_only
+
+
+def _results_by_call(
+    messages: Iterable[Message],
+) -> tuple[dict[int, Content], set[str | None]]:
+    """Find the result of each call (by identity): the latest open call of its id gets it.
+
+    Returns:
+        The results, and the ids of all calls.
+    """
     waiting: dict[str | None, list[Content]] = {}
     found: dict[int, Content] = {}
     for message in messages:
         for item in message.contents:
-            if item.type == _CALL and not item.informational_only:
+            if _is_call(item):
                 waiting.setdefault(item.call_id, []).append(item)
             elif item.type == _RESULT and waiting.get(item.call_id):
                 found[id(waiting[item.call_id].pop())] = item
-    return found
+    return found, set(waiting)
 
 
 def _arranged(
-    message: Message, results: dict[int, Content], paired: set[int]
+    message: Message, results: dict[int, Content], called: set[str | None]
 ) -> Iterable[Message]:
-    kept = [item for item in message.contents if _stays(item, results, paired)]
+    kept = [item for item in message.contents if _stays(item, results, called)]
     calls = [item for item in kept if id(item) in results]
     if len(kept) == len(message.contents):
         yield message
@@ -73,10 +81,11 @@ def _arranged(
         yield Message("tool", [results[id(call)] for call in calls])
 
 
-def _stays(item: Content, results: dict[int, Content], paired: set[int]) -> bool:
-    if item.type == _CALL:
-        return item.informational_only or id(item) in results
-    return not is_ours(item) and id(item) not in paired
+def _stays(item: Content, results: dict[int, Content], called: set[str | None]) -> bool:
+    if _is_call(item):
+        return id(item) in results
+    # A result of a call that is here moves behind it; there is one for each call.
+    return not is_ours(item) and not (item.type == _RESULT and item.call_id in called)
 
 
 def calls_in(messages: Iterable[Message]) -> list[Content]:
@@ -84,7 +93,7 @@ def calls_in(messages: Iterable[Message]) -> list[Content]:
     found: dict[str | None, Content] = {}
     for message in messages:
         for item in message.contents:
-            if item.type == _CALL and not item.informational_only:
+            if _is_call(item):
                 found.setdefault(item.call_id, item)
             elif item.type == _RESULT:
                 found.pop(item.call_id, None)
@@ -117,8 +126,7 @@ def _without_calls(message: Message) -> Message:
 
 def is_local_call(item: Content) -> bool:
     """Say whether an item is a call for us to make, or a request about one."""
-    is_call = item.type == _CALL and not item.informational_only
-    return is_call or is_ours(item)
+    return _is_call(item) or is_ours(item)
 
 
 def is_visible(item: Content) -> bool:
