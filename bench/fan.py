@@ -26,8 +26,29 @@ async def out_and_in(meter: Meter, width: int) -> None:
         assert result.get_outputs() == [width]
 
 
+@executor
+async def split(width: int, ctx: WorkflowContext[list[int]]) -> None:
+    """Send a list of so many items."""
+    await ctx.send_message(list(range(width)))
+
+
+async def out_and_in_at_run_time(meter: Meter, width: int) -> None:
+    """A list of *width* items, handled one by one and gathered again."""
+    builder = WorkflowBuilder(start_executor=split)
+    workflow = builder.add_map_edges(split, adding("worker"), count).build()
+    for _ in meter.laps(max(3, 2000 // width), units=width):
+        result = await workflow.run(width)
+        assert result.get_outputs() == [width]
+
+
 NARROW, WIDE = 100, 10_000
 OURS = {width: ours(f"{width:,} branches", out_and_in, width) for width in (NARROW, WIDE)}
+
+
+MAPPED = {
+    width: ours(f"{width:,} items of a list", out_and_in_at_run_time, width)
+    for width in (NARROW, WIDE)
+}
 
 
 def _starts(width: int) -> Beside:
@@ -51,5 +72,9 @@ ROWS = (
         "branch",
         OURS[WIDE],
         (_starts(WIDE), Beside(OURS[NARROW], at_most=1.25)),
+    ),
+    Row(f"map.{NARROW}", "item", MAPPED[NARROW], (_starts(NARROW),)),
+    Row(
+        f"map.{WIDE}", "item", MAPPED[WIDE], (_starts(WIDE), Beside(MAPPED[NARROW], at_most=1.25))
     ),
 )

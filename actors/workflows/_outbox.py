@@ -160,17 +160,19 @@ class Outbox:
     ) -> bool:
         """Offer *message* to the joins and maps of its sender; whether one took it."""
         graph, source = self._graph, effects.source
-        joins = accepting_joins(graph, source, message, target_id)
-        for index in joins:
-            self._offer(index, effects, message, news)
-        maps = accepting_maps(graph, source, message, target_id) if routes.maps else ()
-        for index in maps:
-            self._take_apart(index, effects, message, news)
-        results = accepting_results(graph, source, message, target_id) if routes.results else ()
         is_taken = False
-        for index in results:
-            is_taken = self._keep_result(index, effects, message) or is_taken
-        return bool(joins or maps) or is_taken
+        if routes.joins:
+            for index in accepting_joins(graph, source, message, target_id):
+                self._offer(index, effects, message, news)
+                is_taken = True
+        if routes.maps:
+            for index in accepting_maps(graph, source, message, target_id):
+                self._take_apart(index, effects, message, news)
+                is_taken = True
+        if routes.results:
+            for index in accepting_results(graph, source, message, target_id):
+                is_taken = self._keep_result(index, effects, message) or is_taken
+        return is_taken
 
     def _offer(self, index: int, effects: Effects, message: Any, news: News) -> None:
         scope, source, depth = effects.scope, effects.source, effects.depth + 1
@@ -216,20 +218,22 @@ class Outbox:
         if scope is not None:
             self.enter(scope)
         each = self._graph.maps[index]
+        worker, sources = each.worker, (each.source,)
         for position, item in enumerate(items):
-            scope = number, position
-            self.deliver(each.worker, (each.source,), item, news, None, scope, depth)
+            self.deliver(worker, sources, item, news, None, (number, position), depth)
         if not items:
             self._put_together(number, batch, news)
 
     def _keep_result(self, index: int, effects: Effects, message: Any) -> bool:
         """Keep *message* for the item that it came of, if it came of one of this map's."""
-        for number, position in scopes_of(self.batches, effects.scope):
-            batch = self.batches[number]
+        scope, batches, depth = effects.scope, self.batches, effects.depth + 1
+        while scope is not None:
+            batch = batches[scope[0]]
             if batch.map == index:
-                batch.results[position].append(message)
-                batch.depth = max(batch.depth, effects.depth + 1)
+                batch.results[scope[1]].append(message)
+                batch.depth = max(batch.depth, depth)
                 return True
+            scope = batch.scope
         return False
 
     def _put_together(self, number: int, batch: Batch, news: News) -> None:
@@ -269,10 +273,16 @@ class Outbox:
 
     def touch(self, scope: Scope | None) -> None:
         """Note that something has changed in a scope, and so in those around it."""
+        if not self._has_policies:
+            return
         self._touched.update(scopes_of(self.batches, scope), (None,))
 
     def conclude(self, news: News) -> None:
         """Decide what follows from what was sent in a whole round, or turn."""
+        if not self._has_policies:
+            while self._quiet:
+                self._finish_items(news)
+            return
         while self._fire_early(news) or self._finish_items(news):
             pass
         self._forget_late()
@@ -308,7 +318,8 @@ class Outbox:
             if batch.open[position]:
                 continue
             is_any = True
-            self._drop_joins(scope)
+            if self.inner:
+                self._drop_joins(scope)
             self._inside.pop(scope, None)
             batch.left -= 1
             if not batch.left:
