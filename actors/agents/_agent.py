@@ -145,6 +145,13 @@ class RawAgent(BaseAgent):
     ) -> Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
         """Run the agent: to be awaited, or with ``stream=True`` to be iterated.
 
+        If a person is needed, the run ends with ``response.user_input_requests``, each with an
+        id of its own; in a stream they come as updates, too. The run that goes on from there has
+        the same session, and the answers as its messages: an approval's
+        ``to_function_approval_response()`` in one of the user's, the result of a declared call
+        (``Content.from_function_result(request.call_id, ...)``) in one of the tool's. Until all
+        of a turn are answered, a run that brings nothing but answers gives the open ones again.
+
         Args:
             messages: the input; text becomes a message of the user's.
             stream: whether the answer is to come in updates.

@@ -617,11 +617,13 @@ def test_whatever_the_conversation_the_model_sees_each_call_with_its_result(
         return [one.text for message in given for one in message.contents if one.type == "text"]
 
     assert texts(shown) == texts(messages)
-    ids = [one for one, _ in results(shown)]
-    made = [item.call_id for one in shown for item in one.contents if item.type == "function_call"]
+    ids = [str(one) for one, _ in results(shown)]
+    made = [
+        str(item.call_id) for one in shown for item in one.contents if item.type == "function_call"
+    ]
     called = {one for turn in turns for kind, n in turn if kind == "call" for one in [f"c{n}"]}
     assert sorted(one for one in ids if one in called) == sorted(made)
-    strangers = [one for one, _ in results(messages) if one not in called]
+    strangers = [str(one) for one, _ in results(messages) if one not in called]
     assert [one for one in ids if one not in called] == strangers
 
 
