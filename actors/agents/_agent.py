@@ -156,7 +156,8 @@ class RawAgent(BaseAgent):
             messages: the input; text becomes a message of the user's.
             stream: whether the answer is to come in updates.
             session: remembers the conversation. A run that fails, is cancelled or is left early
-                adds to it what text had come, marked as interrupted, and nothing else.
+                adds its complete turns to it, and what text had come of the next one, marked as
+                interrupted.
             middleware: of this run, inside of the agent's own.
             tools: the model may call these in this run; they win over ``options["tools"]``.
             options: chat options of this run, over the agent's.
