@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import trio
 
-    from actors._core._feed import Feed
+    from actors.workflows._reports import EventSink
     from actors.workflows._result import WorkflowRunResult
 
 
@@ -32,19 +32,17 @@ class Life(abc.ABC):
         feed: where a listener reads, if somebody listens.
         on_end: told of this run when nothing of it runs any more.
         include_status_events: keep them among the result's events, too.
-        exposed: whether Ctrl-C may interrupt the turns by themselves (see `Dispatcher`).
     """
 
     def __init__(
         self,
         *,
-        feed: Feed[WorkflowEvent] | None,
+        feed: EventSink | None,
         on_end: Callable[[Any], None],
         include_status_events: bool,
-        exposed: bool = False,
     ) -> None:
         self.context = contextvars.copy_context()
-        self.dispatcher = Dispatcher(exposed=exposed)
+        self.dispatcher = Dispatcher(exposed=True)
         self.reports = Reports(feed, includes_status=include_status_events)
         self.error: BaseException | None = None
         self.was_cancelled = False

@@ -114,9 +114,7 @@ class FunctionalRun(Life):
         supervision: Supervision | None = None,
         is_debugging: bool = False,
     ) -> None:
-        super().__init__(
-            feed=feed, on_end=on_end, include_status_events=include_status_events, exposed=True
-        )
+        super().__init__(feed=feed, on_end=on_end, include_status_events=include_status_events)
         self.definition = definition
         self.message = message
         self.keeper = keeper
