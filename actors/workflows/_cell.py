@@ -225,8 +225,7 @@ class ExecutorCell:
     def done(self) -> bool:
         """Commit the turn; nothing of it counts if the run has ended meanwhile."""
         conductor = self.conductor
-        dispatcher = conductor.dispatcher
-        if dispatcher.closed or conductor.has_ended:
+        if conductor.dispatcher.closed or conductor.has_ended:
             return self.not_done(None)
         ctx = self.ctx
         assert ctx is not None
@@ -237,7 +236,7 @@ class ExecutorCell:
         ctx.is_open = self.is_torn = False
         self.mailbox.handled += 1
         conductor.commit(ctx)
-        if not self.mailbox.queue or dispatcher.closed or conductor.has_ended:
+        if not self.mailbox.queue or conductor.is_over:
             self.is_scheduled = False
             return False
         return True

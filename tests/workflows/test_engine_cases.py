@@ -65,13 +65,17 @@ async def test_a_message_for_somebody_else_asks_no_predicate() -> None:
     ran: list[str] = []
     asked: list[Any] = []
 
+    def wants(message: Any) -> bool:
+        asked.append(message)
+        return True
+
     @executor(id="S")
     async def start(message: int, ctx: WorkflowContext[int]) -> None:
         await ctx.send_message(message, target_id="Z")
 
     a, d, z = notes("A", ran), notes("D", ran), notes("Z", ran)
     builder = WorkflowBuilder(start_executor=start).add_edge(start, z)
-    builder.add_switch_case_edge_group(start, [Case(asked.append, a), Default(d)])
+    builder.add_switch_case_edge_group(start, [Case(wants, a), Default(d)])
     await builder.build().run(0)
 
     assert (ran, asked) == (["Z"], [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trio
@@ -393,7 +393,7 @@ async def test_a_condition_whose_answer_has_no_truth_is_an_error_that_names_the_
         def __bool__(self) -> bool:
             raise ValueError("ambiguous")
 
-    made = graph(SingleEdgeGroup("s", "a", lambda _: Neither()))
+    made = graph(SingleEdgeGroup("s", "a", lambda _: cast("bool", Neither())))
     with pytest.raises(EdgeConditionError, match=r"'s->a' gave a Neither.*ambiguous"):
         await choose_targets(made, "s", 1)
 
