@@ -516,7 +516,9 @@ class Callables:
         (Callables().method, "function"),
         (Callables(), "chat"),
     ],
-    ids=repr,
+    ids=lambda given: (
+        getattr(given, "__name__", type(given).__name__) if not isinstance(given, str) else given
+    ),
 )
 def test_the_kind_is_told_by_base_decorator_or_annotation(middleware: Any, kind: str) -> None:
     """P12, P13; annotations are strings here."""

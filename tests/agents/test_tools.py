@@ -242,6 +242,9 @@ async def test_a_cancelled_tool_in_a_thread_is_waited_for_unless_it_may_be_aband
 
 
 class HasDict:
+    def __repr__(self) -> str:
+        return "HasDict()"
+
     def to_dict(self) -> dict[str, int]:
         return {"a": 1}
 
