@@ -25,7 +25,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
@@ -90,11 +90,13 @@ class Counters:
 class Envelope:
     """A message with more to it: attempts, or somebody who waits for the reply (a `Request`)."""
 
-    __slots__ = ("attempts", "message")
+    __slots__ = ("attempts", "message", "waiting")
 
     def __init__(self, message: Any) -> None:
         self.message = message
         self.attempts = 0
+        # Its place among those that wait for room, if it has had to.
+        self.waiting: Waiting | None = None
 
 
 class Waiting:
@@ -134,7 +136,8 @@ class Mailbox:
     def __init__(self, capacity: float) -> None:
         self.capacity = capacity
         self.queue: deque[Any] = deque()
-        self.senders: deque[Waiting] | None = None
+        # In order of arrival; thousands of them may give up at the same time.
+        self.senders: OrderedDict[Waiting, None] | None = None
         self.accepted = self.handled = self.peak = 0
         self._losses: Losses | None = None
 
@@ -186,7 +189,7 @@ class Mailbox:
     def _admit(self) -> None:
         """Let the senders in that waited longest, as far as there is room."""
         while self.senders and not self.is_full:
-            waiting = self.senders.popleft()
+            waiting, _ = self.senders.popitem(last=False)
             waiting.was_accepted = True
             self.put(waiting.item)
             waiting.end()
@@ -194,15 +197,17 @@ class Mailbox:
     def wait_for_room(self, item: Any, task: Task | None) -> Waiting:
         """Join the senders that wait, in order of arrival."""
         if self.senders is None:
-            self.senders = deque()
+            self.senders = OrderedDict()
         waiting = Waiting(item, task)
-        self.senders.append(waiting)
+        if isinstance(item, Envelope):
+            item.waiting = waiting
+        self.senders[waiting] = None
         return waiting
 
     def forget(self, waiting: Waiting) -> None:
         """A sender that waits for room has given up."""
         assert self.senders is not None
-        self.senders.remove(waiting)
+        del self.senders[waiting]
 
     def withdraw(self, envelope: Envelope) -> bool | None:
         """Take *envelope* back if nobody has begun with it.
@@ -214,10 +219,10 @@ class Mailbox:
             Whether it had been accepted; the caller has to account for it then. None: it isn't
             here any more.
         """
-        for waiting in self.senders or ():
-            if waiting.item is envelope:
-                self.forget(waiting)
-                return False
+        waiting = envelope.waiting
+        if waiting is not None and self.senders and waiting in self.senders:
+            self.forget(waiting)
+            return False
         for index, item in enumerate(self.queue):
             if item is envelope:
                 del self.unfolded()[index]
@@ -238,7 +243,7 @@ class Mailbox:
         while self.queue:
             yield self.lose_oldest(), True
         while self.senders:
-            waiting = self.senders.popleft()
+            waiting, _ = self.senders.popitem(last=False)
             waiting.end()
             yield waiting.item, False
 

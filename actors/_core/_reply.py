@@ -46,6 +46,7 @@ class Request(Envelope):
     def __init__(self, message: Any, target: Cell, task: Task) -> None:
         self.message = message
         self.attempts = 0
+        self.waiting = None
         self.target = target
         self.task = task
         # The actor that waits, once that is noted in the graph of who waits for whom.

@@ -124,6 +124,30 @@ async def test_actors_that_were_in_a_circle_are_usable_afterwards(autojump_clock
         assert len(await a.ask(4)) + len(await b.ask(5)) == 3
 
 
+async def test_who_was_let_into_a_full_mailbox_waits_no_more(autojump_clock: Any) -> None:
+    """The turn that waited for room goes on with something else, and the other one asks it."""
+
+    async def take_your_time(ctx: ActorContext) -> None:
+        await trio.sleep(1)
+
+    async with open_system() as system:
+        full, sender = system.spawn(Doer, mailbox=MailboxPolicy(1)), system.spawn(Doer)
+
+        async def fill(ctx: ActorContext) -> None:
+            full.tell_nowait(Do(take_your_time))
+            await trio.lowlevel.checkpoint()
+            await full.tell(1)
+            await full.tell(Do(ask_back))  # waits for a second
+            await trio.sleep(5)
+
+        async def ask_back(ctx: ActorContext) -> None:
+            await sender.ask(2)
+
+        await sender.ask(Do(fill))
+        assert await sender.ask(3) == (2, 3)
+        assert await full.ask(4) == (1, 4)
+
+
 async def test_a_circle_of_a_full_mailbox_and_an_ask_is_told(autojump_clock: Any) -> None:
     """Of different kinds of waits, in both orders."""
 

@@ -167,6 +167,51 @@ async def test_a_ready_actor_does_not_wait_for_a_turn_that_waits(autojump_clock:
     assert order == ["fast", "slow", "fast"]
 
 
+async def test_the_turns_after_one_that_was_interrupted_are_left_alone(
+    autojump_clock: Any,
+) -> None:
+    """They may come in the same worker, in the very step in which it got its Cancelled."""
+
+    async def forever(ctx: ActorContext) -> None:
+        await trio.sleep_forever()
+
+    async def wait(ctx: ActorContext) -> None:
+        await trio.sleep(1)
+
+    async with open_system() as system:
+        for _ in range(20):
+            killed = system.spawn(Doer)
+            killed.tell_nowait(forever)
+            await wait_all_tasks_blocked()
+            others = [system.spawn(Doer) for _ in range(5)]
+            killed.kill()
+            for ref in others:
+                ref.tell_nowait(wait)
+            await trio.sleep(2)
+            assert [system.counters(ref).handled for ref in others] == [1] * 5
+
+
+async def test_a_turn_that_kills_its_own_actor_commits_nothing_and_hurts_nobody(
+    autojump_clock: Any,
+) -> None:
+    """It never waits, so that nothing ever tells it that it was cancelled."""
+
+    async def kill_itself(ctx: ActorContext) -> None:
+        ctx.ref.kill()
+
+    async def wait(ctx: ActorContext) -> None:
+        await trio.sleep(1)
+
+    async with open_system() as system:
+        killed, other = system.spawn(Doer), system.spawn(Doer)
+        killed.tell_nowait(kill_itself)
+        other.tell_nowait(wait)  # comes next in the same worker
+        await trio.sleep(2)
+        counters = system.counters(killed)
+        assert (counters.handled, counters.cancelled) == (0, 1)
+        assert system.counters(other).handled == 1
+
+
 async def test_turns_of_one_actor_never_overlap(autojump_clock: Any) -> None:
     inside, most = 0, 0
 
