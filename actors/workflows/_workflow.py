@@ -25,7 +25,6 @@ from protocols._events import WorkflowMessage, WorkflowRunState
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from actors import WorkflowAgent  # only its name: their layer is above this one
     from actors.workflows._carry import Beginning
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
@@ -331,8 +330,8 @@ class Workflow:
         description: str | None = None,
         context_providers: Any = None,
         **more: Any,
-    ) -> WorkflowAgent:
-        """Make an agent of the workflow, to be used wherever an agent can.
+    ) -> Any:
+        """Make an agent of the workflow, to be used wherever an agent can: a `WorkflowAgent`.
 
         Args:
             name: of the agent; the workflow's if not given.
@@ -343,10 +342,9 @@ class Workflow:
         Raises:
             ValueError: the start executor doesn't take a list of messages.
         """
-        agent: WorkflowAgent = make_workflow_agent(
+        return make_workflow_agent(
             self, name=name, description=description, context_providers=context_providers, **more
         )
-        return agent
 
     # ------------------------------------------------------------------ looking
 

@@ -21,6 +21,8 @@ from protocols._events import WorkflowEvent
 from protocols._tags import register_type
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from actors.workflows._carry import Child
     from actors.workflows._context import TurnContext
     from actors.workflows._workflow import Workflow
@@ -169,29 +171,38 @@ def id_of(executor: Executor) -> int:
 # --------------------------------------------------------------------------- its handlers
 
 
-async def _begin(  # noqa: ASYNC910 (a handler; the engine does the rest)
+# They have nothing to wait for: the engine does the rest. A handler gives a coroutine all the same.
+
+
+async def _done() -> None: ...
+
+
+def _begin(
     host: WorkflowExecutor,  # noqa: ARG001 (a handler's)
     message: Any,
     ctx: TurnContext,
-) -> None:
+) -> Coroutine[Any, Any, None]:
     ctx.more().opens = Opening(message)
+    return _done()
 
 
-async def _answer(  # noqa: ASYNC910 (as above)
+def _answer(
     host: WorkflowExecutor,
     request: Any,  # noqa: ARG001 (the id tells)
     response: Any,
     ctx: TurnContext,
-) -> None:
+) -> Coroutine[Any, Any, None]:
     _go_on(host, ctx.request_id or "", response, ctx)
+    return _done()
 
 
-async def _pass_in(  # noqa: ASYNC910 (as above)
+def _pass_in(
     host: WorkflowExecutor, message: SubWorkflowResponseMessage, ctx: TurnContext
-) -> None:
+) -> Coroutine[Any, Any, None]:
     event = message.source_event
     value = fitting_type(event.request_id, host.id, event.response_type, message.data)
     _go_on(host, event.request_id, value, ctx)
+    return _done()
 
 
 def _go_on(host: WorkflowExecutor, request_id: str, value: Any, ctx: TurnContext) -> None:

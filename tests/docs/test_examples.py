@@ -38,6 +38,16 @@ PRINTED = {
         "fetching\nfetching\nasked: Frogs: the web on frogs, papers on frogs\npublishing\n"
         "FROGS: THE WEB ON FROGS, PAPERS ON FROGS\nReplay(hits=2, live=1)\n"
     ),
+    "people_in_the_loop": (
+        "? All about frogs.\n? All about toads.\nrefused: expected bool, got 'yes', a str\n"
+        "? All about frogs.\n? All about toads. They croak.\n"
+        "['All about frogs.', 'All about toads. They croak.']\n"
+    ),
+    "nested_workflows": (
+        "counter/count 4\ncounter/count 3\ncounter/count 4\n"
+        "tell 4 letters\ntell 3 letters\ntell 4 letters\n"
+        "letters says ['3 letters', '4 letters']\n"
+    ),
     "tools": (
         "call_0: 3\ncall_1: Error: Function failed.\ncall_0: ordered 5 x pear for Ada\n"
         "Three apples are here, five pears will be.\nSell the apples.\n"
