@@ -260,6 +260,134 @@ def prune(
     )
 
 
+@checkpoints.command()
+@click.argument("target", metavar="FILE_OR_MODULE[:NAME]")
+@click.argument("checkpoint_id", metavar="CHECKPOINT")
+@click.option("--answer", "answers", metavar="REQUEST=JSON", multiple=True, help="Answer this.")
+@click.option("--allow-changes", is_flag=True, help="Go on although the workflow has changed.")
+@_of_a_store
+def resume(
+    target: str,
+    checkpoint_id: str,
+    answers: tuple[str, ...],
+    allow_changes: bool,
+    traceback: bool,
+    **store: Any,
+) -> int:
+    """Go on from a checkpoint, here, and print the outputs."""
+    from actors.cli._jobs import JobsCommand
+
+    command = JobsCommand(**store).resume
+    return _reporting(
+        partial(command, target, checkpoint_id, answers, allow_changes=allow_changes),
+        traceback=traceback,
+    )
+
+
+# ------------------------------------------------------------------ jobs
+
+
+@app.command()
+@click.argument("target", metavar="FILE_OR_MODULE[:NAME]")
+@click.option("--queue", help="Whose jobs to take; those for the workflow's name if not given.")
+@click.option("--name", help="Who it is, for people.")
+@click.option(
+    "--ttl",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="Seconds after which somebody else takes its jobs, if it dies.",
+)
+@click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True)
+@_of_a_store
+def worker(
+    target: str,
+    queue: str | None,
+    name: str | None,
+    ttl: float,
+    concurrency: int,
+    traceback: bool,
+    **store: Any,
+) -> int:
+    """Take jobs of a storage and run them, until it is told to stop."""
+    from actors.cli._jobs import JobsCommand
+
+    work = JobsCommand(**store).work
+    command = partial(work, target, queue=queue, ttl=ttl, concurrency=concurrency, name=name)
+    return _reporting(command, traceback=traceback)
+
+
+@app.command()
+@click.argument("target", metavar="FILE_OR_MODULE[:NAME]")
+@click.argument("text", metavar="[INPUT]", required=False)
+@click.option("--input-file", type=click.Path(path_type=Path), help="Read the input from a file.")
+@click.option("--id", "job_id", help="The id of the job, and of its run.")
+@click.option("--queue", help="For whom; for the workflow's name if not given.")
+@_of_a_store
+def submit(
+    target: str, text: str | None, input_file: Path | None, traceback: bool, **options: Any
+) -> int:
+    """Give a workflow's input to whatever worker is there first; print the job's id."""
+    from actors.cli._jobs import JobsCommand
+
+    job = {name: options.pop(name) for name in ("job_id", "queue")}
+    command = partial(JobsCommand(**options).submit, target, text, input_file, **job)
+    return _reporting(command, traceback=traceback)
+
+
+@app.command()
+@click.argument("job_id", metavar="[JOB]", required=False)
+@_of_a_store
+def status(job_id: str | None, traceback: bool, **store: Any) -> int:
+    """Say where a job is, and what it waits for or ended with; without JOB, of all."""
+    from actors.cli._jobs import JobsCommand
+
+    return _reporting(partial(JobsCommand(**store).status, job_id), traceback=traceback)
+
+
+@app.command()
+@click.argument("job_id", metavar="JOB")
+@click.argument("request_id", metavar="REQUEST")
+@click.argument("text", metavar="[ANSWER]", required=False)
+@click.option("--happened", metavar="RESULT", help="It was done, and this came of it.")
+@click.option("--repeat", is_flag=True, help="It was not done: do it again.")
+@_of_a_store
+def answer(
+    job_id: str,
+    request_id: str,
+    text: str | None,
+    happened: str | None,
+    repeat: bool,
+    traceback: bool,
+    **store: Any,
+) -> int:
+    """Answer what a job asks: as JSON, or else as text."""
+    from actors.cli._jobs import JobsCommand, value_of
+
+    def command() -> int:
+        value = value_of(text, happened=happened, repeat=repeat)
+        return JobsCommand(**store).answer(job_id, request_id, value)
+
+    return _reporting(command, traceback=traceback)
+
+
+@app.command()
+@click.argument("job_id", metavar="JOB")
+@click.option(
+    "--after",
+    type=click.Choice(["now", "turn", "superstep"]),
+    default="now",
+    show_default=True,
+    help="What may still end.",
+)
+@_of_a_store
+def cancel(job_id: str, after: str, traceback: bool, **store: Any) -> int:
+    """Have a job cancelled, wherever it runs."""
+    from actors.cli._jobs import JobsCommand
+
+    return _reporting(partial(JobsCommand(**store).cancel, job_id, after), traceback=traceback)
+
+
 def run_app(args: Sequence[str] | None) -> int:
     """Do what a command line says, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):

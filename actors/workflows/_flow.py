@@ -73,8 +73,9 @@ class Flow:
     def start(self, conductor: Conductor, news: News) -> None:
         """Begin. There is nothing to say."""
 
-    def put_back(self, effects: Mapping[int, Effects]) -> None:
-        """Go on where a stored run was. No effects were waiting there."""
+    def put_back(self, effects: Mapping[int, Effects], depth: int) -> None:  # noqa: ARG002
+        """Go on where a stored run was. No effects were waiting there; the limit begins anew."""
+        self._limit += depth
 
     def committed(self, conductor: Conductor, seq: int, effects: Effects, news: News) -> None:  # noqa: ARG002
         """Make the effects of a turn count."""

@@ -41,8 +41,8 @@ class TurnSchedule(Protocol):
     def start(self, conductor: Conductor, news: News) -> None:
         """Begin, or fail the run, if it has had all that it may."""
 
-    def put_back(self, effects: Mapping[int, Effects]) -> None:
-        """Go on where a stored run was."""
+    def put_back(self, effects: Mapping[int, Effects], depth: int) -> None:
+        """Go on where a stored run was; *depth* is that of the longest chain in progress."""
 
     def committed(self, conductor: Conductor, seq: int, effects: Effects, news: News) -> None:
         """Take the effects of a committed turn."""

@@ -65,7 +65,7 @@ class Superstep:
         """The effects of the round's finished turns, which don't count yet, by delivery."""
         return self._effects
 
-    def put_back(self, effects: Mapping[int, Effects]) -> None:
+    def put_back(self, effects: Mapping[int, Effects], depth: int) -> None:  # noqa: ARG002
         """Go on in the middle of a round, of which some turns have finished."""
         self._effects.update(effects)
         for each in effects.values():

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import logging
+from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,6 +116,8 @@ class DurableGate:
             try:
                 self._write_ending(run, ending)
                 await log.flush()
+                if not ending.is_quiet:
+                    await _mend(run)
             except Exception as exc:  # noqa: BLE001  (the run's error, raised by whoever calls us)
                 self._note_failure(exc)
         if scope.cancelled_caught:
@@ -359,6 +362,14 @@ class DurableGate:
         news.deliveries.extend(queue)
         held = tuple(sorted(each.seq for some in self._held for each in some))
         self._changes.put_or_remove("held", held)
+
+
+async def _mend(run: Run) -> None:
+    """Give executors back what they kept before a turn that didn't count."""
+    for conductor in run.conductors:
+        for cell in conductor.cells.values():
+            if cell.is_torn and cell.snapshot is not None:
+                await cell.executor.on_checkpoint_restore(deepcopy(cell.snapshot))
 
 
 def _nothing() -> None:

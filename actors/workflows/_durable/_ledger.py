@@ -81,6 +81,7 @@ class GraphLedger:
         self._effects: set[int] = set()
         self._outputs: Log[tuple[str | None, Any]] = Log()
         self._undelivered = 0
+        self._seq = 0
 
     def key(self, kind: str, *names: str) -> str:
         """Return the key of an entry."""
@@ -95,6 +96,8 @@ class GraphLedger:
 
     def outside(self, conductor: Conductor, news: News) -> None:
         """Note what came in that no turn has sent."""
+        # A workflow inside has begun already when it is asked about for the first time.
+        self._seq = min((each.seq - 1 for each in news.deliveries), default=self._seq)
         self._note_news(conductor, news)
 
     def opened(self, conductor: Conductor, ctx: TurnContext, key: int) -> None:
@@ -159,8 +162,13 @@ class GraphLedger:
             self._note_applied(conductor, news)
         self._gathered.note(conductor.outbox)
         changes = self._changes
-        for delivery in news.deliveries:
-            changes.put(self.key("queue", str(delivery.seq)), StoredDelivery.of(delivery))
+        # By their numbers: the news leave out what a schedule holds back.
+        opened = conductor.outbox.open
+        for seq in range(self._seq + 1, conductor.carry.seq + 1):
+            delivery = opened.get(seq)
+            if delivery is None:  # the number of a list that a map has taken apart
+                continue
+            changes.put(self.key("queue", str(seq)), StoredDelivery.of(delivery))
             if delivery.request is not None:
                 changes.remove(self.key("request", delivery.request.id))
         found = conductor.outbox.leftovers.all() if len(conductor.outbox.leftovers) else ()
@@ -170,6 +178,7 @@ class GraphLedger:
             stored = StoredUndelivered.of(found[n])
             changes.put(self.key("undelivered", str(n)), stored)
         self._undelivered = len(found)
+        self._seq = conductor.carry.seq
         numbers = (conductor.carry.seq, conductor.schedule.number)
         changes.put(self.key("numbers"), numbers)
 
@@ -216,6 +225,7 @@ class GraphLedger:
         restored = carry.restored
         assert restored is not None, "nothing was loaded"
         self._gathered.know(conductor.outbox)
+        self._seq = carry.seq
         self._states = dict(carry.states)
         self._attempts = set(restored.attempts)
         self._journals = {seq: len(each) for seq, each in restored.journals.items()}
@@ -225,6 +235,7 @@ class GraphLedger:
 
     def know(self, conductor: Conductor, undelivered: int = 0) -> None:
         """Take what *conductor* holds for stored, and some undelivered messages of before."""
+        self._seq = conductor.carry.seq
         self._states = kept_of(conductor)
         self._attempts = set(conductor.attempts.failed)
         self._journals = {seq: len(each) for seq, each in (conductor.journals or {}).items()}

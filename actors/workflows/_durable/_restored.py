@@ -44,10 +44,12 @@ class Restored:
         conductor.attempts.failed.update(self.attempts)
         if conductor.journals is not None:
             conductor.journals.update(self.journals)
-        conductor.schedule.put_back(self.effects)
+        depth = max((each.depth for each in self.deliveries), default=0)
+        conductor.schedule.put_back(self.effects, depth)
         conductor.outbox.leftovers.put_back(self.undelivered)
         if conductor.path is None:  # a workflow inside tells its host only
-            for kind, output in self.outputs:
+            # What it is given now begins another result.
+            for kind, output in () if conductor.carry.beginning else self.outputs:
                 conductor.outputs.setdefault(kind, []).append(output)
             conductor.tell_requests(conductor.requests.values(), news)
         for delivery in self.deliveries:
