@@ -17,6 +17,7 @@ from actors import (
     TurnTimeoutError,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowExecutor,
     WorkflowRunState,
     WorkflowValidationError,
     executor,
@@ -449,3 +450,50 @@ async def test_something_that_will_not_be_left_does_not_keep_the_run(autojump_cl
     result = await chain(enters).run(1)
     assert [tell(event) for event in result][-1] == "superstep_completed 1"
     assert trio.current_time() - t0 == 5
+
+
+# ---------------------------------------------------------------------------- together with others
+
+
+async def test_a_workflow_inside_that_fails_is_handed_over_like_any_other() -> None:
+    inner = chain(fails("f", ValueError("inside")))
+    sub, handles = WorkflowExecutor(inner, "sub"), Handles()
+    start = sends("start", 1)
+    builder = WorkflowBuilder(start_executor=start).add_edge(start, sub)
+    builder.supervise(sub, AT_ONCE, on_error=handles)
+
+    result = await builder.build().run(0)
+    assert result.get_outputs() == [("sub", 1, 4)]
+    assert result.get_final_state() is WorkflowRunState.IDLE
+
+
+@pytest.mark.parametrize("schedule", ["flow", "superstep"])
+async def test_an_item_of_a_map_that_failed_for_good_leaves_the_others_alone(
+    schedule: Any,
+) -> None:
+    """Its handler is about the same item, so what it sends can stand for the result."""
+
+    @executor(id="plan")
+    async def plan(message: int, ctx: WorkflowContext[list[int]]) -> None:
+        await ctx.send_message([1, 2, 3])
+
+    @executor(id="odd")
+    async def odd(message: int, ctx: WorkflowContext[int]) -> None:
+        if message == 2:
+            raise ValueError(message)
+        await ctx.send_message(message)
+
+    @executor(id="last")
+    async def last(message: int, ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(message * 10)
+
+    @executor(id="end")
+    async def end(messages: list[int], ctx: WorkflowContext[Any, list[int]]) -> None:
+        await ctx.yield_output(messages)
+
+    handles = Handles()
+    builder = WorkflowBuilder(start_executor=plan, output_from=[end], schedule=schedule)
+    builder.add_map_edges(plan, (odd, last), end).add_edge(odd, last).add_edge(handles, last)
+    builder.supervise(odd, NO_RETRY, on_error=handles)
+
+    assert (await builder.build().run(0)).get_outputs() == [[10, 0, 30]]
