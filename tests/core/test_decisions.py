@@ -213,3 +213,15 @@ def test_extreme_backoffs_do_not_overflow() -> None:
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Supervision(**wrong)
+
+
+def test_the_defaults_are_those_that_are_documented() -> None:
+    default = Supervision()
+    assert (default.strategy, default.budget, default.auto_shutdown) == (
+        "one_for_one",
+        "supervisor",
+        "never",
+    )
+    assert (default.max_restarts, default.period) == (3, 5.0)
+    backoff = default.backoff
+    assert (backoff.base, backoff.factor, backoff.maximum, backoff.jitter) == (0.1, 2, 30, 0.2)
