@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
+from actors.workflows._durable._journal import JournalEntry
 from actors.workflows._functional._paths import beside
 
 if TYPE_CHECKING:
@@ -86,7 +87,22 @@ class Answered:
     answer: Any
 
 
-Record: TypeAlias = StepDone | StepBegun | Asked | Answered
+@attrs.frozen
+class Effected:
+    """What a step that is at work has done outside, or is about to do.
+
+    Args:
+        path: the step.
+        number: of the effect in the step.
+        entry: what is known of it.
+    """
+
+    path: str
+    number: int
+    entry: JournalEntry
+
+
+Record: TypeAlias = StepDone | StepBegun | Asked | Answered | Effected
 
 
 class Journal:
@@ -96,13 +112,14 @@ class Journal:
         records: what is known already, in order.
     """
 
-    __slots__ = ("answers", "asked", "begun", "steps")
+    __slots__ = ("answers", "asked", "begun", "effects", "steps")
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.steps: dict[str, StepDone] = {}
         self.asked: dict[str, Asked] = {}
         self.answers: dict[str, Any] = {}
         self.begun: dict[str, StepBegun] = {}
+        self.effects: dict[str, list[JournalEntry]] = {}
         for record in records:
             self.add(record)
 
@@ -111,6 +128,10 @@ class Journal:
         if isinstance(record, StepDone):
             self.steps[record.path] = record
             self.begun.pop(record.path, None)
+            self.effects.pop(record.path, None)
+        elif isinstance(record, Effected):
+            entries = self.effects.setdefault(record.path, [])
+            entries[record.number : record.number + 1] = [record.entry]
         elif isinstance(record, StepBegun):
             if record.over:
                 self.begun.pop(record.path, None)
@@ -129,7 +150,7 @@ class Journal:
         new = Journal()
         new.steps, new.asked = self.steps, self.asked
         new.answers = {**self.answers, **answers}
-        new.begun = dict(self.begun)
+        new.begun, new.effects = dict(self.begun), dict(self.effects)
         return new
 
     @property
@@ -177,6 +198,8 @@ class Journal:
                 yield Answered(path, self.answers[path])
         yield from self.steps.values()
         yield from self.begun.values()
+        for path, entries in self.effects.items():
+            yield from (Effected(path, number, each) for number, each in enumerate(entries))
 
 
 def _same(one: bytes | None, other: bytes | None) -> bool:

@@ -23,7 +23,14 @@ from actors.workflows._durable._errors import GraphMismatchError
 from actors.workflows._durable._foreign import ForeignLog, entries_of
 from actors.workflows._durable._keys import key_of
 from actors.workflows._functional._code import differences
-from actors.workflows._functional._journal import Answered, Asked, Journal, StepBegun, StepDone
+from actors.workflows._functional._journal import (
+    Answered,
+    Asked,
+    Effected,
+    Journal,
+    StepBegun,
+    StepDone,
+)
 from actors.workflows._functional._keeping import Keeper
 from actors.workflows._functional._records import (
     CODE,
@@ -123,7 +130,7 @@ class LogKeeper(Keeper):
     async def record(self, record: Record) -> None:
         """Keep *record*; it is safe when this returns."""
         changes, removed = changes_of(record, self.journal)
-        kind: CommitKind = "journal" if isinstance(record, StepBegun) else "turn"
+        kind: CommitKind = "journal" if isinstance(record, StepBegun | Effected) else "turn"
         facts = _ASKING if isinstance(record, Asked) else _IN_PROGRESS
         await self._append(
             Commit(changes, removed, kind=kind, checkpoint=None if kind == "journal" else facts)
@@ -219,29 +226,36 @@ class LogKeeper(Keeper):
             raise GraphMismatchError(self._name, found)
 
     def _answered(self, run: FunctionalRun, how: Resumption) -> list[Record]:
-        begun = self.journal.begun
-        answers = {k: v for k, v in how.responses.items() if _path_in(k) not in begun}
+        doubts = self._doubts()
+        answers = {k: v for k, v in how.responses.items() if _path_in(k) not in doubts}
         paused = Paused(run.message, self.journal, self.journal.open)
         if how.is_ours:  # an attempt that failed may have kept them already
             answers = {k: v for k, v in answers.items() if k in paused.requests}
         return [Answered(path, value) for path, value in paused.answers(answers).items()]
 
+    def _doubts(self) -> dict[str, StepBegun | Effected]:
+        """Return what was broken off, by how it is named after the run's id."""
+        doubts: dict[str, StepBegun | Effected] = dict(self.journal.begun)
+        for path, entries in self.journal.effects.items():
+            for number, entry in enumerate(entries):
+                if entry.status == "intent":
+                    doubts[f"{path}/{entry.key}"] = Effected(path, number, entry)
+        return doubts
+
     def _settled(self, how: Resumption) -> list[Record]:
-        """Take somebody's word for what came of steps that were broken off."""
+        """Take somebody's word for what came of what was broken off."""
         news: list[Record] = []
+        doubts = self._doubts()
         for name, answer in how.responses.items():
-            begun = self.journal.begun.get(_path_in(name))
-            if begun is None:
+            doubt = doubts.get(_path_in(name))
+            if doubt is None:
                 continue
-            if isinstance(answer, Happened):
-                news.append(StepDone(begun.path, begun.digest, answer.result))
-            elif isinstance(answer, Repeat):
-                news.append(attrs.evolve(begun, over=True))
-            else:
+            if not isinstance(answer, Happened | Repeat):
                 raise TypeError(
-                    f"{name!r} asks whether a step was done: answer Happened(result) or Repeat(), "
-                    f"not {answer!r}"
+                    f"{name!r} asks whether something was done: answer Happened(result) or "
+                    f"Repeat(), not {answer!r}"
                 )
+            news.append(_settled(doubt, answer))
         return news
 
     # ------------------------------------------------------------------ the log
@@ -298,3 +312,16 @@ class _Saving:
 def _path_in(request_id: str) -> str:
     """Return the path in the name of a doubt: what comes after the run, which a fork has anew."""
     return "/" + request_id.partition("/")[2]
+
+
+def _settled(doubt: StepBegun | Effected, answer: Happened | Repeat) -> Record:
+    """Return what is known now."""
+    if isinstance(doubt, StepBegun):
+        if isinstance(answer, Happened):
+            return StepDone(doubt.path, doubt.digest, answer.result)
+        return attrs.evolve(doubt, over=True)
+    if isinstance(answer, Happened):
+        entry = attrs.evolve(doubt.entry, status="done", result=answer.result)
+    else:
+        entry = attrs.evolve(doubt.entry, status="failed")
+    return attrs.evolve(doubt, entry=entry)

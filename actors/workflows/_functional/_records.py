@@ -4,6 +4,7 @@
     code                    a description of its code
     step/fetch#0            of a step, under its path: digest of arguments, result, state set
     begun/pay#0             a step that must not be done twice has been begun
+    effect/pay#0!0          what a step that is at work has done outside; gone when it is done
     asked/?#0               a question; answer/?#0 its answer
     request/<id>            the same question, as long as it is open
     ended                   what the function has returned
@@ -19,7 +20,14 @@ import attrs
 
 from actors.workflows._durable._keys import key_of
 from actors.workflows._durable._records import StoredRequest
-from actors.workflows._functional._journal import Answered, Asked, Journal, StepBegun, StepDone
+from actors.workflows._functional._journal import (
+    Answered,
+    Asked,
+    Effected,
+    Journal,
+    StepBegun,
+    StepDone,
+)
 from protocols._tags import default_registry
 
 if TYPE_CHECKING:
@@ -78,7 +86,11 @@ def changes_of(record: Record, journal: Journal) -> tuple[dict[str, Any], list[s
     path = record.path
     if isinstance(record, StepDone):
         # As a list, since this is written for each step.
-        return {f"step{path}": [record.digest, record.result, record.writes]}, [f"begun{path}"]
+        done = [f"effect{path}!{n}" for n in range(len(journal.effects.get(path, ())))]
+        new = {f"step{path}": [record.digest, record.result, record.writes]}
+        return new, [f"begun{path}", *done]
+    if isinstance(record, Effected):
+        return {f"effect{path}!{record.number}": record.entry}, []
     if isinstance(record, StepBegun):
         return ({}, [f"begun{path}"]) if record.over else ({f"begun{path}": record}, [])
     if isinstance(record, Asked):
@@ -93,12 +105,17 @@ def changes_of(record: Record, journal: Journal) -> tuple[dict[str, Any], list[s
 
 def records_of(entries: Mapping[str, Any]) -> Iterator[Record]:
     """Give the records that stand in stored entries."""
+    effects: list[Effected] = []
     for key, value in entries.items():
         kind, slash, path = key.partition("/")
         if kind == "step":
             yield StepDone(slash + path, *value)
+        elif kind == "effect":
+            path, _, number = path.rpartition("!")
+            effects.append(Effected(slash + path, int(number), value))
         elif (cls := _KINDS.get(kind)) is not None and isinstance(value, cls):
             yield value
+    yield from sorted(effects, key=lambda each: each.number)
 
 
 def all_changes(journal: Journal) -> dict[str, Any]:

@@ -222,6 +222,12 @@ class FunctionalRun(Life):
         self._recent[budget] = decision.recent
         return decision.delay
 
+    def break_off(self, error: Exception) -> None:
+        """Fail, whatever the body makes of *error*."""
+        if self.error is None:
+            self.error = error
+        self.nursery.cancel_scope.cancel()
+
     # ------------------------------------------------------------------ the pause
 
     @property

@@ -20,9 +20,11 @@ from actors._core._tasks import checkpoint_if_cancelled
 from actors.workflows._durable._errors import UnknownOutcomeError
 from actors.workflows._durable._journal import JournalEntry
 from actors.workflows._functional._digest import changed, digest_of
+from actors.workflows._functional._effects import StepEffects
 from actors.workflows._functional._frames import Frame, Scope, StepTurn
 from actors.workflows._functional._journal import StepBegun, StepDone
 from actors.workflows._functional._paths import quoted
+from protocols._effects import current_effects, effects_under
 from protocols._events import WorkflowErrorDetails, WorkflowEvent
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class Callee(Protocol):
 class Call:
     """One call of a step, over all attempts at it. For sweeps it is the cell of its turns."""
 
-    __slots__ = ("args", "callee", "digest", "frame", "kwargs", "path", "run")
+    __slots__ = ("args", "callee", "digest", "effects", "frame", "kwargs", "path", "run")
 
     def __init__(
         self, frame: Frame, callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -94,6 +96,7 @@ class Call:
         self.callee = callee
         self.args = args
         self.kwargs = kwargs
+        self.effects: StepEffects | None = None
         key = None if callee.key is None else callee.key_for(args, kwargs)
         if key is None:
             self.path = frame.next(callee.part)
@@ -184,7 +187,11 @@ async def _live(call: Call) -> Any:
     run, callee = call.run, call.callee
     run.live += not callee.is_workflow
     before = _digests(call) if run.is_debugging else {}
-    intent = await _intent(call) if run.keeper.lasts and not callee.idempotent else None
+    intent = None
+    if run.keeper.lasts and not callee.is_workflow:
+        call.effects = StepEffects(run, callee.name, call.path)
+        if not callee.idempotent:
+            intent = await _intent(call)
     attempt = 1
     try:
         value, turn = await _attempt(call, attempt)
@@ -223,9 +230,22 @@ async def _attempt(call: Call, attempt: int) -> tuple[Any, StepTurn | None]:
         turn = call.callee.awaitable(call.args, call.kwargs, run.ctx)
         if run.explorer is not None:
             turn = explored_turn(run.explorer, cast("Cell", call), turn)
+        if call.effects is not None or current_effects.get() is not None:
+            turn = _recording(call, turn)
         return await inner_turn(call.callee.name, turn), inner.turn
     finally:
         current_strand.reset(token)
+
+
+async def _recording(call: Call, turn: Awaitable[Any]) -> Any:
+    """Await *turn*; what it does outside is recorded, under its own place."""
+    token = None if call.effects is None else current_effects.set(call.effects)
+    try:
+        with effects_under(call.path):
+            return await turn
+    finally:
+        if token is not None:
+            current_effects.reset(token)
 
 
 async def _tried_again(
@@ -239,6 +259,8 @@ async def _tried_again(
     while (delay := _told_failure(call, attempt, error)) is not None:
         await trio.sleep(delay)
         attempt += 1
+        if call.effects is not None:
+            await call.effects.again()
         try:
             return *(await _attempt(call, attempt)), attempt
         except Exception as exc:  # noqa: BLE001  (it is raised below)

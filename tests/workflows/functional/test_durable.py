@@ -11,12 +11,17 @@ import pytest
 import trio
 
 from actors import (
+    Agent,
+    Backoff,
     CodecError,
+    Content,
     GraphMismatchError,
     Happened,
     InMemoryCheckpointStorage,
+    Message,
     Repeat,
     Replay,
+    Supervision,
     UnknownOutcomeError,
     UnknownRequestError,
     WorkflowCheckpoint,
@@ -24,9 +29,12 @@ from actors import (
     WorkflowRunContext,
     gather,
     step,
+    tool,
     workflow,
 )
-from protocols import register_type
+from actors.testing import ScriptedChatClient
+from protocols import Effect, register_type
+from protocols._effects import effect_key, perform
 from tests.workflows.functional.kit import IDLE, PENDING, ids, steps
 
 Run = WorkflowRunContext
@@ -645,6 +653,103 @@ async def test_a_body_that_swallows_the_pause_has_not_ended_for_the_storage_eith
     at = await latest(storage, "swallows")
     result = await swallows.run(checkpoint_id=at, responses={"q": "a"})
     assert result.get_outputs() == ["a"]
+
+
+# ----------------------------------------------------------------------------- inside of a step
+
+
+def assisted(client: Any, ran: list[str], dies: trio.Event | None) -> Any:
+    """A step in which an agent calls two tools; in the second one the process may die."""
+
+    @tool
+    async def look_up(topic: str) -> str:
+        ran.append(f"look_up {topic}")
+        return "found"
+
+    @tool
+    async def pay(amount: int) -> str:
+        ran.append(f"pay {amount}")
+        if dies is not None:
+            dies.set()
+            await trio.sleep_forever()
+        return "paid"
+
+    agent = Agent(client, tools=[look_up, pay])
+
+    @step
+    async def assist(task: str) -> str:
+        return (await agent.run(task)).text
+
+    @workflow
+    async def shop(task: str) -> str:
+        return await assist(task)
+
+    return shop
+
+
+def call_of(name: str, **arguments: Any) -> Any:
+    call = Content.from_function_call(call_id=f"call {name}", name=name, arguments=arguments)
+    return Message("assistant", [call])
+
+
+async def test_what_a_broken_off_step_has_done_outside_is_not_done_again(
+    autojump_clock: trio.abc.Clock,
+) -> None:
+    """Rules R40 and R41, inside of a step: model calls and tools that are done are replayed."""
+    storage = InMemoryCheckpointStorage()
+    ran: list[str] = []
+    asks_twice = [call_of("look_up", topic="price"), call_of("pay", amount=3)]
+    client = ScriptedChatClient(*asks_twice)
+    with trio.move_on_after(1):
+        shop = assisted(client, ran, trio.Event())
+        await shop.run("buy it", checkpoint_storage=storage)
+    assert ran == ["look_up price", "pay 3"]
+    ran.clear()
+    place: dict[str, Any] = {"checkpoint_storage": storage}
+    with pytest.raises(UnknownOutcomeError, match="'pay'") as caught:
+        at = await latest(storage, "shop")
+        await assisted(ScriptedChatClient(), ran, None).run(checkpoint_id=at, **place)
+    at = await latest(storage, "shop")
+    client = ScriptedChatClient("Bought.")
+    result = await assisted(client, ran, None).run(
+        checkpoint_id=at, responses={caught.value.request_id: Happened("paid")}, **place
+    )
+    assert result.text == "Bought."
+    assert ran == []
+    # The model has seen both results, and nothing of it is kept now that the step is done.
+    assert len(client.seen) == 1
+    checkpoint = await storage.get_latest(workflow_name="shop")
+    assert checkpoint is not None
+    assert [key for key in checkpoint.entries if key.startswith("effect")] == []
+
+
+async def test_a_retry_after_an_error_repeats_no_tool_and_asks_the_model_anew() -> None:
+    storage = InMemoryCheckpointStorage()
+    ran: list[str] = []
+    broken = [True]
+
+    def effect(kind: Any) -> Effect:
+        return Effect(kind=kind, name="it", key=effect_key(kind), arguments=[1])
+
+    async def act(kind: str) -> str:
+        ran.append(kind)
+        return kind
+
+    @step(supervision=Supervision(backoff=Backoff(base=0)))
+    async def acts() -> str:
+        await perform(lambda: effect("tool"), lambda: act("tool"))
+        await perform(lambda: effect("model"), lambda: act("model"))
+        if broken:
+            broken.clear()
+            raise OSError
+        return "done"
+
+    @workflow
+    async def flow() -> str:
+        return await acts()
+
+    assert (await flow.run(checkpoint_storage=storage)).text == "done"
+    assert ran == ["tool", "model", "model"]
 
 
 # ----------------------------------------------------------------------------- cost
