@@ -207,6 +207,6 @@ class _Observed(Workflow):
         """What the last run has told so far, but for its very first event."""
         return [] if self.last_run is None else self.last_run.reports.events
 
-    def _register(self, run: Run) -> Run:
-        self.last_run = super()._register(run)
+    def _make_run(self, *how: Any) -> Any:
+        self.last_run = super()._make_run(*how)
         return self.last_run

@@ -193,6 +193,11 @@ class Children:
         if found.before is not None:
             self.known[key] = found.before
         delivery = parent.outbox.open[found.opened_by.seq] = found.opened_by
+        if found.before is None and delivery.request is not None:
+            # It was gone on with in an earlier process, and what it was before isn't known any
+            # more: its last checkpoint is what there is to go on from.
+            parent.fail(error)
+            return
         delay = failed_inside(parent, delivery, error)
         if delay is not None:
             parent.run.nursery.start_soon(self._try_again, delivery, delay)
