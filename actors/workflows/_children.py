@@ -190,8 +190,10 @@ class Children:
         parent, key = self._parent, child.key
         del self.active[key]
         found = self.known.pop(key)
+        kept: Mapping[str, str] = {}
         if found.before is not None:
             self.known[key] = found.before
+            kept = found.before.asked
         delivery = parent.outbox.open[found.opened_by.seq] = found.opened_by
         if found.before is None and delivery.request is not None:
             # It was gone on with in an earlier process, and what it was before isn't known any
@@ -200,6 +202,7 @@ class Children:
             return
         delay = failed_inside(parent, delivery, error)
         if delay is not None:
+            parent.withdraw([name for name in found.asked if name not in kept])
             parent.run.nursery.start_soon(self._try_again, delivery, delay)
             self._next()
 

@@ -467,6 +467,20 @@ class Conductor:
                 self.outbox.enter(request.scope)
         self.tell_requests(found, news)
 
+    def withdraw(self, names: Iterable[str]) -> None:
+        """Close requests of a workflow inside that has failed: if it is begun again it asks anew."""
+        for name in self.close_requests(names):
+            warning = f"request {name!r} is withdrawn: what has asked it is begun again"
+            self.emit(WorkflowEvent("warning", warning, path=self.path))
+
+    def close_requests(self, names: Iterable[str]) -> list[str]:
+        """Close requests without an answer, and return those that were open."""
+        found = [self.requests.pop(name) for name in names if name in self.requests]
+        for request in found:
+            if request.scope is not None:
+                self.outbox.leave(request.scope)
+        return [request.id for request in found]
+
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:
         """Have the world outside told of open requests."""
         for request in requests:

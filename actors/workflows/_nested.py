@@ -73,6 +73,15 @@ class NestedConductor(Conductor):
             self._has_asked = False
             self.parent.children.asked(self.key)
 
+    def withdraw(self, names: Iterable[str]) -> None:
+        """Close requests of a workflow inside, here and wherever they were asked on."""
+        closed = set(self.close_requests(names))
+        asked = self.parent.carry.children[self.key].asked
+        outer = [name for name, inner in asked.items() if inner in closed]
+        for name in outer:
+            del asked[name]
+        self.parent.withdraw(outer)
+
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:  # noqa: ARG002
         """It is the host who tells of what is asked."""
         self._has_asked = self.host.propagate_request

@@ -17,6 +17,7 @@ from actors import (
     SubWorkflowRequestMessage,
     SubWorkflowResponseMessage,
     Supervision,
+    UnknownRequestError,
     WorkflowBuilder,
     WorkflowContext,
     WorkflowConvergenceException,
@@ -516,6 +517,34 @@ async def test_a_child_that_fails_is_begun_again_by_the_supervision_around(
     failed = [(e.executor_id, e.attempt) for e in result if e.type == "executor_failed"]
     assert failed == [("bad", 1), ("sub", 1), ("bad", 1), ("sub", 2)]
     assert sorted(result.get_outputs()) == [-1, 1, 1]
+
+
+async def test_what_a_child_that_failed_has_asked_is_withdrawn(autojump_clock: Any) -> None:
+    """It is begun again and asks anew; nobody could answer the question of before."""
+    errors = [ValueError("lost")]
+
+    @executor(id="bad")
+    async def bad(message: int, ctx: WorkflowContext) -> None:
+        await trio.sleep(1)
+        if errors:
+            raise errors.pop()
+
+    start, asker = adds("start", 0), Asker()
+    child = WorkflowBuilder(start_executor=start).add_fan_out_edges(start, [asker, bad]).build()
+    options: Any = {"propagate_request": True, "allow_direct_output": True}
+    middle = chain(inside(child, "leaf", **options))
+    workflow = chain(inside(middle, **options), supervision=Supervision())
+
+    first = await workflow.run(1)
+    (lost, asked) = (event.request_id for event in first.get_request_info_events())
+    with pytest.raises(UnknownRequestError):
+        workflow.run(responses={lost: 5})
+    last = await workflow.run(responses={asked: 5})
+
+    (warning,) = events_of(first, "warning")
+    assert f"request {lost!r} is withdrawn" in warning.data
+    assert last.get_outputs() == [6]
+    assert last.get_final_state() is State.IDLE
 
 
 async def test_supervision_inside_is_asked_first() -> None:
