@@ -43,9 +43,14 @@ class NoSecrets(ChatMiddleware):
         await call_next()
 
 
-async def dry_run(context: FunctionInvocationContext, call_next: Next) -> None:  # noqa: ARG001
-    """Instead of each call of a tool."""
-    context.result = f"would have called {context.function.name}"
+async def dry_run(  # noqa: ASYNC910 (there is nothing to wait for)
+    context: FunctionInvocationContext, call_next: Next
+) -> None:
+    """Instead of some calls of tools."""
+    if context.function.name == "delete":
+        context.result = f"would have deleted {context.arguments['path']}"
+    else:
+        await call_next()
 
 
 async def office_hours(context: AgentContext, call_next: Next) -> None:
@@ -59,7 +64,9 @@ async def office_hours(context: AgentContext, call_next: Next) -> None:
 class Today(ContextProvider):
     """Adds a message to each run."""
 
-    async def before_run(self, *, context: SessionContext, **_: object) -> None:
+    async def before_run(  # noqa: ASYNC910 (nothing to wait for)
+        self, *, context: SessionContext, **_: object
+    ) -> None:
         """Say which day it is."""
         context.extend_messages(self, [Message("user", ["It is Monday."])])
 

@@ -54,7 +54,7 @@ PRINTED = {
     ),
     "middleware": (
         "clerk begins\nclerk has answered 'Done.'\nDelete x, the password is *****.\n"
-        "would have called delete\nclerk begins\nWe are closed.\n"
+        "would have deleted x\nclerk begins\nWe are closed.\n"
         "['model scripted', 'tool delete', 'model scripted']\n"
         "remote begins\nremote has answered 'Good morning.'\n['It is Monday.', 'Hello!']\n"
     ),
