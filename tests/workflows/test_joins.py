@@ -311,3 +311,19 @@ async def test_a_loser_that_never_came_does_not_cost_the_next_round_its_winner()
 
 def test_a_chain_needs_no_decisions_of_this_kind() -> None:
     assert chain(Node("a"), Node("b")).graph.is_simple
+
+
+async def test_a_join_behind_another_waits_for_it_though_it_was_declared_first() -> None:
+    """Both could fire, and nothing else goes on; but what the one gives is for the other."""
+
+    @executor(id="X")
+    async def inner(messages: list[int], ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(sum(messages) * 10)
+
+    start, a, b, c = sends("S", 1), passes("a"), sends("b"), passes("c")
+    builder = WorkflowBuilder(start_executor=start, output_from=[joined])
+    builder.add_fan_out_edges(start, [a, b, c])
+    builder.add_fan_in_edges([c, inner], joined, join="all_reachable")
+    builder.add_fan_in_edges([a, b], inner, join="all_reachable")
+
+    assert (await builder.build().run(0)).get_outputs() == [[1, 10]]

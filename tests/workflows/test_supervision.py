@@ -497,3 +497,52 @@ async def test_an_item_of_a_map_that_failed_for_good_leaves_the_others_alone(
     builder.supervise(odd, NO_RETRY, on_error=handles)
 
     assert (await builder.build().run(0)).get_outputs() == [[10, 0, 30]]
+
+
+async def test_a_join_at_the_error_handler_itself_does_not_take_the_failure_either() -> None:
+    class Both(Executor):
+        state = ()
+
+        @handler
+        async def failed(self, message: ExecutorFailure, ctx: WorkflowContext[Any, Any]) -> None:
+            await ctx.yield_output("failed")
+
+        @handler
+        async def joined(self, messages: list[Any], ctx: WorkflowContext[Any, Any]) -> None:
+            await ctx.yield_output(messages)
+
+    start, node, other = sends("start", 1), fails("f", ValueError("no")), Node("other")
+    both = Both("both")
+    builder = WorkflowBuilder(start_executor=start, output_from=[both])
+    builder.add_fan_out_edges(start, [node, other])
+    builder.add_fan_in_edges([node, other], both, join="all_reachable")
+    result = await builder.supervise(node, on_error=both).build().run(0)
+
+    assert sorted(map(str, result.get_outputs())) == ["[2]", "failed"]
+
+
+async def test_a_turn_that_is_cut_off_while_it_enters_something_leaves_that_alone(
+    autojump_clock: Any,
+) -> None:
+    told: list[str] = []
+
+    @asynccontextmanager
+    async def slowly() -> AsyncIterator[None]:
+        try:
+            await trio.sleep(20)
+            told.append("entered")
+            yield
+        finally:
+            told.append(f"over at {trio.current_time() - t0:g}")
+
+    @executor(id="a")
+    async def enters(message: int, ctx: WorkflowContext[Any, int]) -> None:
+        if ctx.attempt == 1:
+            await ctx.enter(slowly())
+        await trio.sleep(4)
+        await ctx.yield_output(ctx.attempt)
+
+    t0 = trio.current_time()
+    limit = Supervision(turn_timeout=5, backoff=Backoff(base=50, jitter=0), period=100)
+    assert (await chain(enters, supervision=limit).run(1)).get_outputs() == [2]
+    assert told == ["over at 5"]
