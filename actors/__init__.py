@@ -223,6 +223,8 @@ if TYPE_CHECKING:
         Undelivered as Undelivered,
         UnknownOutcomeError as UnknownOutcomeError,
         ValidationTypeEnum as ValidationTypeEnum,
+        Worker as Worker,
+        WorkerOptions as WorkerOptions,
         Workflow as Workflow,
         WorkflowBuilder as WorkflowBuilder,
         WorkflowContext as WorkflowContext,
@@ -427,7 +429,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             AgentExecutorState
             AgentExecutor Case DEFAULT_MAX_ITERATIONS Default Edge EdgeDuplicationError
             EdgeGroup Executor FanInEdgeGroup FanOutEdgeGroup FunctionExecutor Graph
-            GraphConnectivityError GraphMismatchError Happened Repeat UnknownOutcomeError INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
+            GraphConnectivityError GraphMismatchError Happened Repeat UnknownOutcomeError Worker WorkerOptions INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
             RunStream Settings SingleEdgeGroup SwitchCaseEdgeGroup
             SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault TypeCompatibilityError
             Undelivered ValidationTypeEnum Workflow WorkflowBuilder WorkflowContext

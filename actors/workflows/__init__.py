@@ -32,6 +32,10 @@ if TYPE_CHECKING:
         GraphMismatchError as GraphMismatchError,
         UnknownOutcomeError as UnknownOutcomeError,
     )
+    from actors.workflows._durable._worker import (
+        Worker as Worker,
+        WorkerOptions as WorkerOptions,
+    )
     from actors.workflows._edges import (
         INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
         Edge as Edge,
@@ -167,6 +171,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.workflows._durable._errors": """
             GraphMismatchError UnknownOutcomeError
+        """,
+        "actors.workflows._durable._worker": """
+            Worker WorkerOptions
         """,
         "actors.workflows._edges": """
             MapEdgeGroup

@@ -257,7 +257,7 @@ class TurnContext(WorkflowContext[Any, Any]):
     ) -> Any:
         """See `WorkflowContext.step`."""
         self.require_open()
-        name: str = key or getattr(function, "__name__", type(function).__name__)
+        name = str(key or getattr(function, "__name__", type(function).__name__))
         place = f"step {name}"
         effect = Effect(kind="step", name=name, key=effect_key(place), idempotent=idempotent)
 

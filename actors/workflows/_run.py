@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from actors.workflows._carry import Carry
     from actors.workflows._cell import ExecutorCell
-    from actors.workflows._conductor import Gate
+    from actors.workflows._gate import Gate
     from actors.workflows._graph import Graph
     from actors.workflows._reports import EventSink
     from actors.workflows._resources import Resources

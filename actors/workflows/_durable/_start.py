@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from actors.workflows._carry import Carry
-    from actors.workflows._conductor import Gate
     from actors.workflows._durable._opening import Resumption
+    from actors.workflows._gate import Gate
     from actors.workflows._workflow import Workflow
     from protocols._checkpoints import CheckpointStorage
 
