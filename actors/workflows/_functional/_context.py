@@ -86,6 +86,16 @@ class WorkflowRunContext:
         self._run.keeper.check(value)
         frame.set_state(key, value)
 
+    @property
+    def idempotency_key(self) -> str | None:
+        """The same at each repetition of the step that is at work, and unique otherwise.
+
+        It is for services that do a thing once per key. None outside of a step, and for a run
+        without a storage, which nobody can repeat after it has died.
+        """
+        frame, run_id = self._frame(), self._run.keeper.run_id
+        return f"{run_id}{frame.scope.path}" if run_id and frame.turn is not None else None
+
     def is_streaming(self) -> bool:
         """Say whether somebody listens to the run while it goes on (``run(stream=True)``)."""
         return self._run.reports.feed is not None

@@ -52,7 +52,7 @@ class StepEffects:
         entry = JournalEntry(key, effect.kind, effect.name, "intent", digest)
         name = f"{self._run.keeper.run_id}{self._path}/{key}"
         if isinstance(decision, Replay):
-            return StepEffect(self, entry, name, is_known=True, result=decision.result)
+            return StepEffect(self, entry, name, is_known=True, result=decision.result)  # noqa: ASYNC910
         if isinstance(decision, Unknown):
             error = UnknownOutcomeError(self._name, decision.entry, name)
             # It is for no supervisor to try again, and for no model to hear of.
@@ -60,7 +60,7 @@ class StepEffects:
             raise error
         if decision.write_intent:
             await self.record(entry)
-        return StepEffect(self, entry, name)
+        return StepEffect(self, entry, name)  # noqa: ASYNC910
 
     async def again(self) -> None:  # noqa: ASYNC910  (as `begin`)
         """The step has raised, and is tried again: models are asked anew."""

@@ -11,6 +11,7 @@ from actors.workflows._functional._frames import current_frame
 from actors.workflows._functional._paths import quoted
 from actors.workflows._functional._signature import Signature
 from actors.workflows._functional._stepping import run_step
+from protocols._effects import Effect, current_effects, effect_key, perform
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -70,10 +71,26 @@ class StepWrapper(Generic[T]):
         """Run the step, or give its recorded result."""
         frame = current_frame()
         if frame is None:
-            result: T = await self._signature.call(*args, **kwargs)
-            return result
+            return await self._outside(args, kwargs)
         kept: T = await run_step(frame, self, args, kwargs)
         return kept
+
+    async def _outside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        """Be the function; in the turn of an executor that is recorded, one that is done once."""
+        call: Callable[..., Awaitable[T]] = self._signature.call
+        if current_effects.get() is None:
+            return await call(*args, **kwargs)
+
+        def described() -> Effect:
+            return Effect(
+                kind="step",
+                name=self.name,
+                key=effect_key(f"step {self.part}"),
+                arguments=[list(args), kwargs],
+                idempotent=self.idempotent,
+            )
+
+        return await perform(described, lambda: call(*args, **kwargs))
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> StepWrapper[T]: ...

@@ -24,9 +24,12 @@ from actors import (
     Supervision,
     UnknownOutcomeError,
     UnknownRequestError,
+    WorkflowBuilder,
     WorkflowCheckpoint,
     WorkflowCheckpointException,
+    WorkflowContext,
     WorkflowRunContext,
+    executor,
     gather,
     step,
     tool,
@@ -599,6 +602,36 @@ async def test_a_step_that_must_not_be_done_twice_and_was_broken_off_is_for_a_pe
     assert ran == ["pay 3"] * paid
 
 
+async def test_a_step_has_one_idempotency_key_however_often_it_is_repeated() -> None:
+    storage = InMemoryCheckpointStorage()
+    seen: list[str | None] = []
+    broken = [True]
+
+    @step
+    async def pay(x: int, ctx: Run) -> None:
+        async with trio.open_nursery():
+            seen.append(ctx.idempotency_key)
+        if x == 2 and broken:
+            raise OSError("once")
+
+    @workflow
+    async def shop(ctx: Run) -> None:
+        assert ctx.idempotency_key is None
+        await pay(1)
+        await pay(2)
+
+    with pytest.raises(OSError, match="once"):
+        await shop.run(checkpoint_storage=storage)
+    broken.clear()
+    at = await latest(storage, "shop")
+    await shop.run(checkpoint_id=at, checkpoint_storage=storage)
+    assert len(seen) == 3
+    assert seen[0] != seen[1] == seen[2] is not None
+    seen.clear()
+    await shop.run()
+    assert seen == [None, None]
+
+
 async def test_a_step_that_failed_by_itself_or_asked_somebody_is_not_in_doubt() -> None:
     storage = InMemoryCheckpointStorage()
     broken = [True]
@@ -721,6 +754,37 @@ async def test_what_a_broken_off_step_has_done_outside_is_not_done_again(
     checkpoint = await storage.get_latest(workflow_name="shop")
     assert checkpoint is not None
     assert [key for key in checkpoint.entries if key.startswith("effect")] == []
+
+
+async def test_a_step_in_the_turn_of_an_executor_is_done_once_too(
+    autojump_clock: trio.abc.Clock,
+) -> None:
+    storage = InMemoryCheckpointStorage()
+    ran: list[str] = []
+
+    @step
+    async def work(x: str) -> str:
+        ran.append(x)
+        return x.upper()
+
+    def build(*, dies: bool) -> Any:
+        @executor(id="worker")
+        async def worker(message: str, ctx: WorkflowContext[Any, str]) -> None:
+            done = await work(message)
+            if dies:
+                await trio.sleep_forever()
+            await ctx.yield_output(done)
+
+        return WorkflowBuilder(
+            start_executor=worker, name="graph", checkpoint_storage=storage
+        ).build()
+
+    with trio.move_on_after(1):
+        await build(dies=True).run("a")
+    at = await latest(storage, "graph")
+    result = await build(dies=False).run(checkpoint_id=at)
+    assert result.get_outputs() == ["A"]
+    assert ran == ["a"]
 
 
 async def test_a_retry_after_an_error_repeats_no_tool_and_asks_the_model_anew() -> None:
