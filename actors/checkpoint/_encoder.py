@@ -59,9 +59,15 @@ class PartsEncoder:
         self.fresh: list[tuple[int, bytes]] = []
         self._known: dict[int, tuple[weakref.ref[Any], Any]] = {}
         self._by_bytes: OrderedDict[bytes, int] = OrderedDict()
+        self._remembers = REMEMBERED
+        self._stored: Mapping[int, bytes] = {}
         self._texts: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
         self._longs: OrderedDict[int, tuple[tuple[Any, ...], list[list[int]]]] = OrderedDict()
         self._shapes = shapes()
+
+    def know(self, parts: Mapping[int, bytes]) -> None:
+        """Take note of what is stored, for it to be found by its bytes."""
+        self._stored = parts
 
     def entries(self, values: Mapping[str, Any]) -> dict[str, bytes]:
         """Return the bytes of entries; new parts in them are in `fresh` until `take`.
@@ -81,6 +87,7 @@ class PartsEncoder:
 
     def forget(self) -> None:
         """Write everything anew from now on: parts that were stored may be gone."""
+        self._stored = {}
         for known in (self._known, self._by_bytes, self._texts, self._longs):
             known.clear()
 
@@ -99,15 +106,24 @@ class PartsEncoder:
 
     def _number(self, body: bytes) -> int:
         """Return the number of the part with these bytes, which may be a new one."""
+        if self._stored:
+            self._learn()
         digest = hashlib.sha256(body).digest()
         found = self._by_bytes.get(digest)
         if found is None:
             self.last_part = found = self.last_part + 1
             self.fresh.append((found, body))
         self._by_bytes[digest] = found
-        if len(self._by_bytes) > REMEMBERED:
+        if len(self._by_bytes) > self._remembers:
             self._by_bytes.popitem(last=False)
         return found
+
+    def _learn(self) -> None:
+        stored, self._stored = self._stored, {}
+        # All of it may be met again, by a program that has it in memory and goes on.
+        self._remembers = max(REMEMBERED, 2 * len(stored))
+        for number, body in stored.items():
+            self._by_bytes[hashlib.sha256(body).digest()] = number
 
     def _put(self, tree: Any) -> int:
         return self._number(_spelled(tree))

@@ -32,6 +32,12 @@ PATIENCE: Final = 10
 #: How long a cancelled call may go on until the server has stopped it, in seconds.
 CANCEL_BUDGET: Final = 5.0
 
+# A server that has vanished without a word is noticed after some seconds, not after hours.
+_SETTINGS: Final[dict[str, Any]] = {
+    "autocommit": True, "connect_timeout": PATIENCE, "keepalives_idle": 10,
+    "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000,
+}  # fmt: skip
+
 
 @final
 class PostgresLane:
@@ -60,7 +66,7 @@ class PostgresLane:
         import psycopg
 
         with translating(self.place):
-            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=PATIENCE)
+            connection = psycopg.connect(self._url, **_SETTINGS)
             prepare(connection, self.place)
             _configure(connection)
             return connection
@@ -79,7 +85,7 @@ class PostgresLane:
                     self._url,
                     min_size=1,
                     max_size=self._connections,
-                    kwargs={"autocommit": True, "connect_timeout": PATIENCE},
+                    kwargs=_SETTINGS,
                     configure=_configure,
                     check=psycopg_pool.ConnectionPool.check_connection,
                     timeout=PATIENCE,

@@ -56,6 +56,7 @@ class StoredRun:
 
     def going_on(self, encoder: PartsEncoder) -> StoredRun:
         """Return the same, for *encoder* to know what of it is stored once it is decoded."""
+        encoder.know(self.parts)
         return attrs.evolve(self, encoder=encoder)
 
     def values(self) -> dict[str, Any]:

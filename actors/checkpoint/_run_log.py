@@ -52,7 +52,7 @@ class LogWriter:
         self._opened = opened
         self._encoder = encoder
         self.run: RunInfo = opened.info
-        self.stored = stored
+        self.stored: StoredRun | None = stored
         self.incarnation: int = opened.info.incarnation
         self.sequence: int = opened.info.sequence
         self.checkpoint_id: str | None = opened.info.forked_from
@@ -79,6 +79,8 @@ class LogWriter:
                 "leave a hole; open the run again and append a commit that is whole",
                 self._error if isinstance(self._error, Exception) else None,
             )
+        # What it was takes memory, and is no more.
+        self.stored = None
         changes = self._changes(commit)
         row = self._row(commit, changes)
         if commit.kind in ENDS:

@@ -168,7 +168,7 @@ class RunLog(Protocol):
 
     @property
     def stored(self) -> Stored | None:
-        """What the run was when it was opened; None if it is new."""
+        """What the run was when it was opened, until something is appended; None if it is new."""
         ...
 
     @property

@@ -158,6 +158,24 @@ async def test_who_waits_for_a_job_gets_it_soon_after_it_was_submitted(jobs: Any
         assert await jobs.claim("me", ttl=10, wait=SHORT) is None
 
 
+async def test_several_may_wait_at_the_same_time(jobs: Any) -> None:
+    got: list[str] = []
+
+    async def work(name: str) -> None:
+        lease = await jobs.claim(name, ttl=10, wait=8)
+        assert lease is not None
+        got.append(lease.job_id)
+
+    with trio.fail_after(8):
+        async with trio.open_nursery() as nursery:
+            for number in range(4):
+                nursery.start_soon(work, f"worker-{number}")
+            await trio.sleep(SHORT)
+            for number in range(4):
+                await jobs.submit(f"job-{number}", None)
+    assert sorted(got) == ["job-0", "job-1", "job-2", "job-3"]
+
+
 async def test_postgresql_tells_who_waits_at_once(postgres_url: str) -> None:
     """Without NOTIFY this would take until the next look, in five seconds."""
     async with open_storage(postgres_url) as one, open_storage(postgres_url) as other:

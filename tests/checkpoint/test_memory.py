@@ -93,6 +93,24 @@ async def test_a_type_that_isnt_registered_is_refused_and_the_run_goes_on() -> N
     assert (await storage.read_run("run")).values() == {"shared/it": "text"}
 
 
+async def test_who_goes_on_with_what_is_in_memory_writes_none_of_it_again() -> None:
+    storage = InMemoryCheckpointStorage()
+    talk = Log(Message("user", [f"message {number}"]) for number in range(200))
+    entries = {"shared/talk": talk, "shared/tuple": tuple(talk), "shared/long": "x" * 5000}
+    log = await storage.open_run("run", workflow_name="w")
+    log.append(Commit(entries), never)
+
+    again = await storage.open_run("run", workflow_name="w")
+    again.append(Commit({**entries, "shared/n": 1}, is_whole=True), never)
+
+    assert again.stored is None
+    lane = storage._lane
+    parts = await lane.call(lambda backend: backend.part_numbers(backend.find("run")))  # type: ignore[arg-type]
+    # Messages, nodes of the log, blocks of the tuple, the long text.
+    assert len(parts) == 200 + 12 + 7 + 1
+    assert (await storage.read_run("run")).values() == {**entries, "shared/n": 1}
+
+
 async def test_a_fork_begins_as_the_run_was_and_leaves_it_alone() -> None:
     storage = InMemoryCheckpointStorage()
     log = await storage.open_run("run", workflow_name="w")
