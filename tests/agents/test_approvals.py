@@ -14,7 +14,7 @@ from actors.agents._agent import Agent
 from actors.agents._history import InMemoryHistoryProvider
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._session import AgentSession
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content import Content
 from protocols._message import Message
@@ -434,3 +434,33 @@ async def _whatever_is_sent(steps: list[tuple[str, int]], restarts: bool) -> Non
     assert foreign.ran == []
     for seen in shop.client.seen:
         assert unpaired(seen.messages) == []
+
+
+@both
+async def test_of_two_answers_in_one_run_the_first_counts(
+    way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = Shop()
+    agent = shop.agent(PAY, "end")
+    session = agent.create_session()
+    (request,) = (await run(agent, way, "hi", session=session)).user_input_requests
+    with caplog.at_level(logging.WARNING):
+        await run(agent, way, [answer(request, False), answer(request)], session=session)
+    assert shop.ran == []
+    assert "given twice" in caplog.text
+
+
+@both
+async def test_results_that_come_with_open_approvals_are_the_callers(way: str) -> None:
+    shop = Shop()
+    asks: FunctionTool[Any] = FunctionTool(name="asks", input_model={"type": "object"})
+    shop.tools.append(asks)
+    agent = shop.agent(calls(call("q", "asks"), PAY), "end")
+    session = agent.create_session()
+    first = await run(agent, way, "hi", session=session)
+    _, approval = first.user_input_requests
+    result = Message("tool", [Content.from_function_result("q", result="42")])
+    final = await run(agent, way, [result, answer(approval)], session=session)
+    assert final.text == "end"
+    assert results(shop.client.seen[1].messages) == [("q", "42"), ("c2", "paid 1")]
+    assert unpaired(shop.client.seen[1].messages) == []

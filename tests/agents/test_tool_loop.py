@@ -19,7 +19,7 @@ from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content import Content
-from protocols._errors import UserInputRequiredException
+from protocols._errors import ChatClientInvalidResponseException, UserInputRequiredException
 from protocols._message import Message
 from protocols._responses import ChatResponse, ChatResponseUpdate
 from tests.agents.toolkit import both, call, calls, results, run, shape, unpaired
@@ -633,3 +633,47 @@ async def test_a_history_of_many_turns_costs_each_turn_what_it_holds() -> None:
     await Agent(client, tools=safe).run("hi")
     first, last = client.seen[5].messages, client.seen[30].messages
     assert all(a is b for a, b in zip(first, last, strict=False))
+
+
+@both
+async def test_a_client_that_gives_no_response_is_named_in_the_error(way: str) -> None:
+    class Odd(ScriptedChatClient[Any]):
+        def _inner_get_response(self, *, stream: bool, **kwargs: Any) -> Any:
+            answer = super()._inner_get_response(stream=stream, **kwargs)
+            if stream:
+                return answer.with_finalizer(lambda _: "words")
+
+            async def words() -> str:
+                await answer
+                return "words"
+
+            return words()
+
+    with pytest.raises(ChatClientInvalidResponseException, match="answered with 'words'"):
+        await run(Agent(Odd("a"), tools=safe), way, "hi")
+
+
+@both
+async def test_middleware_may_give_the_result_as_the_content_item_that_it_is(way: str) -> None:
+    async def gives(context: FunctionInvocationContext, call_next: Any) -> None:
+        context.result = Content.from_function_result("1", result="mine", exception="odd")
+
+    final = await run(
+        Agent(scripted(call("1", "safe"), "end"), tools=safe, middleware=gives), way, "hi"
+    )
+    assert results(final.messages) == [("1", "mine")]
+    assert final.messages[1].contents[0].exception == "odd"
+
+
+@both
+async def test_what_a_service_has_done_itself_stays_in_the_last_turn(way: str) -> None:
+    """L2: informational pairs stay when calls are dropped; reasoning is no answer."""
+    done = Content.from_function_call("s", "search", informational_only=True)
+    found = Content.from_function_result("s", result="r")
+    thought = Content.from_text_reasoning(text="hm")
+    last = [Message("assistant", [done, found, call("2", "safe")]),
+            Message("assistant", [thought, call("2", "safe")])]  # fmt: skip
+    for said, shown in zip(last, ["call s result s", f"text_reasoning {FALLBACK}"], strict=True):
+        client = scripted(call("1", "safe"), said, max_iterations=1)
+        final = await run(Agent(client, tools=safe), way, "hi")
+        assert shape(final.messages[-1:]) == [f"assistant: {shown}"]
