@@ -81,13 +81,15 @@ class Children:
         parent: the conductor.
     """
 
-    __slots__ = ("_parent", "_waiting", "active")
+    __slots__ = ("_ended", "_parent", "_waiting", "active")
 
     def __init__(self, parent: Conductor) -> None:
         self._parent = parent
         self.active: dict[int, NestedConductor] = {}
         # Those that share attributes with one that is at work.
         self._waiting: deque[int] = deque()
+        # Those whose last turn is just committing; afterwards they are let go.
+        self._ended: list[NestedConductor] = []
 
     @property
     def known(self) -> dict[int, Child]:
@@ -169,7 +171,7 @@ class Children:
     def went_idle(self, child: NestedConductor) -> None:
         """Nothing goes on in a child: have its host take back what it has."""
         parent = self._parent
-        del self.active[child.key]
+        self._ended.append(self.active.pop(child.key))
         parent.outbox.leftovers.add_inside(child.outbox.leftovers.all())
         seq = self.known[child.key].opened_by.seq
         parent.cell(child.host.id).push(parent.outbox.open[seq])
@@ -179,6 +181,7 @@ class Children:
         """Commit what a host took back from a child, which is gone if it waits for nobody."""
         child = self.known[taken.key]
         child.asked.update(taken.asked)
+        self._let_go()
         if taken.is_idle and taken.key not in self.active:
             child.outputs = []
             child.before = None
@@ -188,7 +191,7 @@ class Children:
     def failed(self, child: NestedConductor, error: Exception) -> None:
         """All of a child has ended, since it failed: its host's turn fails with that."""
         parent, key = self._parent, child.key
-        del self.active[key]
+        self._ended.append(self.active.pop(key))
         found = self.known.pop(key)
         kept: Mapping[str, str] = {}
         if found.before is not None:
@@ -208,6 +211,7 @@ class Children:
 
     async def _try_again(self, delivery: Delivery, delay: float) -> None:
         await trio.sleep(delay)
+        self._let_go()
         self._parent.cell(delivery.target).push(delivery)
 
     def stop(self) -> None:
@@ -217,6 +221,12 @@ class Children:
 
     def release(self) -> None:
         """Break the cycles, when the run has ended."""
-        for child in self.active.values():
-            child.release()
+        self._ended += self.active.values()
         self.active.clear()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Break the cycles of those that have ended: they hold conversations."""
+        ended, self._ended = self._ended, []
+        for child in ended:
+            child.release()

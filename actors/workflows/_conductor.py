@@ -233,6 +233,7 @@ class Conductor:
         self.cells.clear()
         if self._children is not None:
             self._children.release()
+            self._children = None
         del self.run
 
     # ------------------------------------------------------------------ turns

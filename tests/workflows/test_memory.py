@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from actors import WorkflowBuilder, WorkflowContext, executor
+from actors import Supervision, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor
 from tests.workflows.kit import Gate, Node, chain, sends
 
 
@@ -24,7 +24,7 @@ def no_collector() -> Iterator[None]:
 
 
 def left() -> list[str]:
-    names = {"Run", "ExecutorCell", "TurnContext", "RunSource"}
+    names = {"Run", "ExecutorCell", "TurnContext", "RunSource", "NestedConductor", "StandingRun"}
     return [type(o).__name__ for o in gc.get_objects() if type(o).__name__ in names]
 
 
@@ -73,5 +73,36 @@ async def test_a_stream_that_was_left(has_block: bool, autojump_clock: Any) -> N
         await wait_all_tasks_blocked()
     del stream
     await wait_all_tasks_blocked()
+
+    assert left() == []
+
+
+async def test_workflows_inside_of_a_run() -> None:
+    child = WorkflowExecutor(chain(Node("a"), Node("b")), "sub", allow_direct_output=True)
+    workflow = chain(sends("start", 1, 2), child)
+    await workflow.run(0)
+    assert left() == []
+
+    async with workflow.open_run(1) as run:
+        await run.result()
+        run.send(1)
+        await run.result()
+        assert "NestedConductor" not in left()
+    del run
+
+    assert left() == []
+
+
+async def test_a_workflow_inside_that_was_begun_again(autojump_clock: Any) -> None:
+    times = [0]
+
+    @executor(id="fragile")
+    async def fragile(message: int, ctx: WorkflowContext) -> None:
+        times[0] += 1
+        if times[0] < 3:
+            raise ValueError(times[0])
+
+    child = WorkflowExecutor(chain(fragile), "sub")
+    await chain(child, supervision=Supervision()).run(1)
 
     assert left() == []

@@ -14,14 +14,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from actors import (
+    AgentExecutor,
     Case,
     Default,
     Graph,
+    Message,
     SingleEdgeGroup,
     Workflow,
     WorkflowBuilder,
+    WorkflowContext,
     WorkflowException,
+    WorkflowExecutor,
     WorkflowViz,
+    executor,
 )
 from actors.workflows._settings import Settings
 from actors.workflows._viz_dot import render
@@ -191,6 +196,20 @@ def test_a_workflow_that_an_agent_is_made_of_is_shown() -> None:
     workflow = WorkflowBuilder(start_executor=a).add_edge(a, shell).build()
 
     assert 'shell__x["x (Start)"]' in mermaid(workflow)
+
+
+def test_real_workflows_inside_of_executors_and_agents_are_shown() -> None:
+    @executor(id="talk")
+    async def talk(messages: list[Message], ctx: WorkflowContext[Any, str]) -> None: ...
+
+    agent = WorkflowBuilder(start_executor=talk, name="talking").build().as_agent("voice")
+    inner = WorkflowBuilder(start_executor=AgentExecutor(agent), name="inner").build()
+    workflow = WorkflowBuilder(start_executor=WorkflowExecutor(inner, "sub"), name="outer").build()
+
+    lines = mermaid(workflow)
+    assert 'subgraph sub__workflow["inner"]' in lines
+    assert 'sub__voice["voice (Start)"]' in lines
+    assert 'sub__voice__talk["talk (Start)"]' in lines
 
 
 def test_a_workflow_that_runs_itself_is_drawn_once() -> None:
