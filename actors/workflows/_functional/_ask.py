@@ -5,8 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-import trio
-
+from actors._core._errors import TurnOverError
 from actors._core._tasks import checkpoint_if_cancelled, current_task
 from actors.workflows._functional._digest import digest_of
 from actors.workflows._functional._journal import Asked
@@ -33,12 +32,11 @@ async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | Non
     asked = _identify(frame, data, response_type, request_id)
     if asked.path in run.journal.answers:
         return run.keeper.given(run.journal.answers[asked.path])
-    for other in run.parked.values():
-        if other.request_id == asked.request_id:
-            raise ValueError(
-                f"{asked.source!r} asks under the id {asked.request_id!r}, and so does "
-                f"{other.source!r}, which still waits for its answer; give each its own request_id"
-            )
+    if (other := run.waiting.get(asked.request_id)) is not None:
+        raise ValueError(
+            f"{asked.source!r} asks under the id {asked.request_id!r}, and so does "
+            f"{other.source!r}, which still waits for its answer; give each its own request_id"
+        )
     if not asked.is_same(run.journal.asked.get(asked.path)):
         await run.keeper.record(asked)
     run.emit(_event(frame, asked))
@@ -47,9 +45,11 @@ async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | Non
     task = current_task()
     run.park(task, asked)
     try:
-        await trio.sleep_forever()
+        await run.is_over_for_all.wait()
     finally:
         run.unpark(task)
+    # The task isn't one of the body's: it was begun in a nursery from outside of the run.
+    raise TurnOverError(asked.source)
 
 
 def _identify(frame: Frame, data: Any, response_type: Any, request_id: str | None) -> Asked:

@@ -129,6 +129,9 @@ class FunctionalRun(Life):
         self.steps_in_a_row = 0
         self.parked: dict[Task, Asked] = {}
         self.requests: dict[str, Asked] = {}
+        # Those of the parked tasks, by the id of the request.
+        self.waiting: dict[str, Asked] = {}
+        self.is_over_for_all = trio.Event()
         self._body: Body | None = None
         self._rest_may_have_come = trio.Event()
         self._steps: Steps | None = None
@@ -173,7 +176,7 @@ class FunctionalRun(Life):
             self._body.close()
             self._body = None
             drop_strands()
-        self.parked.clear()
+        self.is_over_for_all.set()
 
     def result(self) -> WorkflowRunResult:
         """Return what happened so far, as a result."""
@@ -238,6 +241,7 @@ class FunctionalRun(Life):
     def park(self, task: Task, asked: Asked) -> None:
         """A task waits for a person from now on."""
         self.parked[task] = asked
+        self.waiting[asked.request_id] = asked
         if self._steps is None:
             self._steps = Steps(self._made_a_step)
             self._steps.listen()
@@ -246,6 +250,7 @@ class FunctionalRun(Life):
     def unpark(self, task: Task) -> None:
         """A task waits no more."""
         asked = self.parked.pop(task)
+        del self.waiting[asked.request_id]
         if asked.request_id not in self.requests and not self.is_over and not self.is_paused:
             self.warn(
                 f"request {asked.request_id!r} of {asked.source!r} was withdrawn: the workflow "

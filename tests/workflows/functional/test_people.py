@@ -10,6 +10,7 @@ import trio
 
 from actors import (
     AnsweredRequestError,
+    TurnOverError,
     UnknownRequestError,
     WorkflowException,
     WorkflowRunContext,
@@ -436,6 +437,40 @@ async def test_a_question_that_was_given_up_is_withdrawn(autojump_clock: trio.ab
     assert result.get_outputs() == ["went on"]
     assert result.get_request_info_events() == []
     assert "'q' of 'first_of_two' was withdrawn" in warnings(result)[0]
+
+
+async def test_a_task_in_a_nursery_from_outside_does_not_wait_for_ever() -> None:
+    ended: list[BaseException] = []
+
+    async def asks(ctx: Run) -> None:
+        try:
+            await ctx.request_info("?", str, request_id="outside")
+        except TurnOverError as exc:
+            ended.append(exc)
+
+    @workflow
+    async def spawns(nursery: trio.Nursery, ctx: Run) -> Any:
+        nursery.start_soon(asks, ctx)
+        await trio.testing.wait_all_tasks_blocked()
+        return await ctx.request_info("?", str, request_id="inside")
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            result = await spawns.run(nursery)
+    assert result.get_final_state() is PENDING
+    assert len(ended) == 1
+
+
+async def test_a_thousand_branches_may_ask_at_once() -> None:
+    @workflow
+    async def fan(ctx: Run) -> Any:
+        answers = await gather(*(ctx.request_info(x, int) for x in range(1000)))
+        return sum(answers)
+
+    asked = ids(await fan.run())
+    assert len(asked) == 1000
+    result = await fan.run(responses={name: x for x, name in asked.items()})
+    assert result.get_outputs() == [sum(range(1000))]
 
 
 async def test_answers_for_a_run_that_has_ended_are_refused() -> None:
