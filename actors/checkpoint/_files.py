@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -13,6 +12,7 @@ from actors.checkpoint._seal import MAX_SIZE
 from protocols._checkpoint_errors import CorruptCheckpointError, StorageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from collections.abc import Iterator
 
 _SUFFIX: Final = ".tmp"
@@ -97,6 +97,3 @@ def locked(path: Path) -> Iterator[None]:
         fcntl.flock(file, fcntl.LOCK_EX)
         # Closing it lets go of the lock.
         yield
-
-
-__all__ = ["Path", "locked", "read_whole", "remove_leftovers", "told", "write_whole"]

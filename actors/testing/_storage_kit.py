@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias
 import attrs
 import trio
 
-from actors.checkpoint._types import LogStorage
 from protocols._checkpoints import CheckpointStorage
 
 #: Opens the storage, each time the same one: what was stored before is there.
@@ -103,6 +102,3 @@ class _AsItIs(AbstractAsyncContextManager["CheckpointStorage"]):
 
 def _opened(found: Any) -> AbstractAsyncContextManager[Any]:
     return found if hasattr(found, "__aenter__") else _AsItIs(found)
-
-
-__all__ = ["LogStorage", "OpenStorage", "StorageCheck", "storage_check", "storage_checks"]

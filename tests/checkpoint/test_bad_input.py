@@ -212,7 +212,7 @@ async def test_an_error_of_the_disk_says_what_to_do(
     def fails(path: Path, data: bytes) -> None:
         raise OSError(code, os.strerror(code), str(path))
 
-    monkeypatch.setattr("actors.checkpoint._file_backend.write_whole", fails)
+    monkeypatch.setattr("actors.checkpoint._file_places.write_whole", fails)
     with pytest.raises(StorageError, match=os.strerror(code)) as caught:
         await FileCheckpointStorage(files).save(WorkflowCheckpoint("w", "s", "mine"))
     assert isinstance(caught.value.__cause__, OSError)
