@@ -128,6 +128,9 @@ class AgentExecutor(Executor):
         """What the agent is for."""
         return self.agent.description
 
+    def reset(self) -> None:
+        """Do nothing: for code that clears what is kept between runs. Here each run begins anew."""
+
     # ------------------------------------------------------------------ what comes in
 
     @handler
