@@ -65,7 +65,8 @@ class FunctionInvocationLayer(ChatPipeline[OptionsCoT]):
         if injects((*getattr(self, "chat_middleware", ()), *call.middleware)):
             call = attrs.evolve(call, injects=True)
         if not needs_loop(call, config):
-            return ask(attrs.evolve(call, messages=for_model(call.messages)))
+            shown = for_model(call.messages)
+            return ask(call if shown is call.messages else attrs.evolve(call, messages=shown))
         around = (*self.function_middleware, *function)
         run = stream_loop if call.stream else run_loop
         return run(call, ask, config, around)

@@ -24,13 +24,14 @@ _RESULT: Final = "function_result"
 _SILENT: Final = frozenset({"text_reasoning", "usage"})
 
 
-def for_model(messages: Sequence[Message]) -> list[Message]:
+def for_model(messages: list[Message]) -> list[Message]:
     """Give the messages with each call followed by its result, and without open calls.
 
-    Results of calls that aren't there stay: the service may have the call.
+    Results of calls that aren't there stay: the service may have the call. Without any calls or
+    results it is the list that was given.
     """
     if not any(_matters(item) for message in messages for item in message.contents):
-        return list(messages)
+        return messages
     results, called = _results_by_call(messages)
     found: list[Message] = []
     for message in messages:
