@@ -677,3 +677,19 @@ async def test_what_a_service_has_done_itself_stays_in_the_last_turn(way: str) -
         client = scripted(call("1", "safe"), said, max_iterations=1)
         final = await run(Agent(client, tools=safe), way, "hi")
         assert shape(final.messages[-1:]) == [f"assistant: {shown}"]
+
+
+@both
+async def test_when_the_last_tool_is_gone_the_model_is_offered_none(way: str) -> None:
+    @tool
+    def once(ctx: FunctionInvocationContext) -> str:
+        ctx.remove_tools(once)
+        return "gone"
+
+    client = scripted(call("1", "once"), "end")
+    await run(Agent(client, tools=once), way, "hi")
+    first, second = (seen.options for seen in client.seen)
+    assert first["tools"] == [once]
+    assert first["tool_choice"] == "auto"
+    assert "tools" not in second
+    assert "tool_choice" not in second
