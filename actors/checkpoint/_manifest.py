@@ -6,7 +6,8 @@ field for have these prefixes; every other entry stands in ``entries``, under it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import hashlib
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from actors.checkpoint._types import CheckpointFacts
 from protocols._checkpoints import EXECUTOR_STATE_KEY, WorkflowCheckpoint
@@ -29,11 +30,20 @@ REQUEST: Final = "request/"
 _SAVED: Final = "saved"
 
 
+@runtime_checkable
+class Spelled(Protocol):
+    """An entry of a run that has a form in Agent Framework's checkpoints."""
+
+    def spelled(self) -> Any:
+        """Return that form: a `WorkflowMessage`, or an event."""
+        ...
+
+
 def written_out(info: CheckpointInfo, values: Mapping[str, Any]) -> WorkflowCheckpoint:
     """Return the checkpoint with these entries."""
     found = WorkflowCheckpoint(
         info.run.workflow_name,
-        info.run.signature,
+        _hash_of(info.run.signature),
         info.checkpoint_id,
         info.previous_checkpoint_id,
         info.timestamp,
@@ -50,6 +60,13 @@ def written_out(info: CheckpointInfo, values: Mapping[str, Any]) -> WorkflowChec
     return found
 
 
+def _hash_of(signature: str) -> str:
+    # What describes a graph is longer than what names it.
+    if not signature.startswith("{"):
+        return signature
+    return hashlib.sha256(signature.encode()).hexdigest()
+
+
 def _place(checkpoint: WorkflowCheckpoint, key: str, value: Any) -> None:
     if key.startswith(SHARED):
         checkpoint.state[key.removeprefix(SHARED)] = value
@@ -58,6 +75,15 @@ def _place(checkpoint: WorkflowCheckpoint, key: str, value: Any) -> None:
         states[key.removeprefix(EXECUTOR)] = value
     elif key.startswith(QUEUE) and isinstance(value, WorkflowMessage):
         checkpoint.messages.setdefault(value.source_id, []).append(value)
+    elif key.startswith(QUEUE) and isinstance(value, Spelled):
+        # A run's own values say more than their spelling: both are there.
+        checkpoint.entries[key] = value
+        message = value.spelled()
+        checkpoint.messages.setdefault(message.source_id, []).append(message)
+    elif key.startswith(REQUEST) and isinstance(value, Spelled):
+        checkpoint.entries[key] = value
+        event = value.spelled()
+        checkpoint.pending_request_info_events[event.request_id] = event
     elif key.startswith(REQUEST):
         checkpoint.pending_request_info_events[key.removeprefix(REQUEST)] = value
     else:

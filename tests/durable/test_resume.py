@@ -313,3 +313,25 @@ async def test_a_checkpoint_that_is_not_there_fails_the_run() -> None:
     with pytest.raises(WorkflowCheckpointException, match="nowhere"):
         await workflow.run(checkpoint_id="nowhere@1")
     assert workflow.status is State.FAILED
+
+
+async def test_a_checkpoint_written_out_is_what_agent_framework_shows() -> None:
+    storage = InMemoryCheckpointStorage()
+    workflow = chain(Node("a"), Asks("b"), checkpoint_storage=storage, name="flow")
+    (asked,) = (await workflow.run(1)).get_request_info_events()
+    first, second, last = await storage.list_checkpoints(workflow_name="flow")
+    assert [m.data for found in second.messages.values() for m in found] == [2]
+    event = last.pending_request_info_events[asked.request_id]
+    assert (event.data, event.source_executor_id) == (asked.data, "b")
+    assert list(last.state["_executor_state"]) == ["a", "b"]
+    assert first.graph_signature_hash == last.graph_signature_hash
+    assert len(last.graph_signature_hash) == 64
+    # Saved by hand, after an edit, it is a place to go on from like any other.
+    last.checkpoint_id = "mine"
+    last.state["k"] = "edited"
+    await storage.save(last)
+    result = await workflow.run(checkpoint_id="mine", responses={asked.request_id: 3})
+    assert result.get_final_state() is State.IDLE
+    again = await storage.get_latest(workflow_name="flow")
+    assert again is not None
+    assert again.state["k"] == "edited"

@@ -21,7 +21,6 @@ from actors.workflows._durable._records import StoredDelivery, StoredRequest
 from actors.workflows._durable._signature import digest_of
 from protocols._checkpoints import EXECUTOR_STATE_KEY, WorkflowCheckpoint
 from protocols._errors import WorkflowCheckpointException
-from protocols._events import WorkflowEvent, WorkflowMessage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,12 +129,10 @@ def _place(checkpoint: WorkflowCheckpoint, kind: str, names: tuple[str, ...], va
     elif kind == "executor":
         checkpoint.state.setdefault(EXECUTOR_STATE_KEY, {})[names[0]] = value
     elif kind == "queue" and isinstance(value, StoredDelivery):
-        source = ", ".join(value.sources)
-        message = WorkflowMessage(value.message, source, value.target)
-        checkpoint.messages.setdefault(source, []).append(message)
+        message = value.spelled()
+        checkpoint.messages.setdefault(message.source_id, []).append(message)
     elif kind == "request" and isinstance(value, StoredRequest):
-        event = WorkflowEvent.request_info(value.id, value.source, value.data, value.response_type)
-        checkpoint.pending_request_info_events[value.id] = event
+        checkpoint.pending_request_info_events[value.id] = value.spelled()
 
 
 def entries_of(checkpoint: WorkflowCheckpoint) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from actors.workflows._durable._answers import Settled, settle_doubts
 from actors.workflows._durable._errors import GraphMismatchError
 from actors.workflows._durable._foreign import SIGNATURE, ForeignLog, entries_of
 from actors.workflows._durable._loading import carry_of
-from actors.workflows._durable._signature import differences, digest_of, signature_of
+from actors.workflows._durable._signature import differences, digest_of, signature_of, spelled
 from actors.workflows._durable._suspects import Verdict, judge
 from actors.workflows._kwargs import RunKwargs
 from actors.workflows._requests import answers
@@ -150,7 +150,7 @@ class Opening:
         return log
 
     async def _opened(self, run_id: str, fork_of: str | None) -> RunLog:
-        storage, signature = self._storage, json.dumps(self._signature, sort_keys=True)
+        storage, signature = self._storage, spelled(self._signature)
         if isinstance(storage, LogStorage):
             return await storage.open_run(
                 run_id, workflow_name=self._name, signature=signature, fork_of=fork_of
@@ -208,7 +208,7 @@ class Opening:
         if isinstance(self._storage, LogStorage):
             self.is_whole = True
             return await self._opened(str(uuid4()), None), entries
-        signature = json.dumps(self._signature, sort_keys=True)
+        signature = spelled(self._signature)
         run_id = checkpoint.run_id or str(uuid4())
         run = RunInfo(run_id, self._name, signature, sequence=checkpoint.sequence)
         return ForeignLog(self._storage, run, entries, checkpoint.checkpoint_id), entries

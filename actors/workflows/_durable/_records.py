@@ -14,6 +14,7 @@ from actors.workflows._deliveries import Delivery, Effects, Rare, Request
 from actors.workflows._durable._journal import JournalEntry
 from actors.workflows._maps import Batch
 from actors.workflows._result import Undelivered
+from protocols._events import WorkflowEvent, WorkflowMessage
 from protocols._tags import default_registry
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class StoredRequest:
         """Make the stored form of a request."""
         kind, scope, asked_as = request.response_type, request.scope, request.asked_as
         return cls(request.id, request.source, request.data, kind, scope, asked_as)
+
+    def spelled(self) -> WorkflowEvent:
+        """Return it as Agent Framework has it."""
+        return WorkflowEvent.request_info(self.id, self.source, self.data, self.response_type)
 
     def restored(self) -> Request:
         """Make the request that it was."""
@@ -69,6 +74,10 @@ class StoredDelivery:
             delivery.depth,
             delivery.is_made,
         )
+
+    def spelled(self) -> WorkflowMessage:
+        """Return it as Agent Framework has it."""
+        return WorkflowMessage(self.message, ", ".join(self.sources), self.target)
 
     def restored(self, seq: int) -> Delivery:
         """Make the delivery that it was."""

@@ -44,8 +44,12 @@ def signature_of(graph: Graph, schedule: str = "superstep") -> dict[str, Any]:
 
 def digest_of(signature: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a signature, in hexadecimal digits."""
-    data = json.dumps(signature, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(data.encode()).hexdigest()
+    return hashlib.sha256(spelled(signature).encode()).hexdigest()
+
+
+def spelled(signature: Mapping[str, Any]) -> str:
+    """Return a signature as text; equal ones have equal texts."""
+    return json.dumps(signature, sort_keys=True, separators=(",", ":"))
 
 
 def differences(stored: Mapping[str, Any], present: Mapping[str, Any]) -> tuple[str, ...]:
