@@ -189,7 +189,10 @@ ROWS: Final = (
         "checkpoint.full.20",
         "commit",
         ours("flushed, 20 runs at once", flushed, 20),
-        (Beside(ours("a bare flushed insert", bare_insert), at_most=0.5),),
+        (
+            Beside(ours("a bare flushed insert", bare_insert), at_most=0.5),
+            theirs("langgraph", "LangGraph, SQLite, 20 runs", "checkpoint_many", 20, at_least=5),
+        ),
     ),
     Row("checkpoint.file.100", "commit", ours("100 KB in a file", file, 100), unit="ms"),
     Row(

@@ -12,8 +12,8 @@ from actors.checkpoint._seal import MAX_SIZE
 from protocols._checkpoint_errors import CorruptCheckpointError, StorageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Iterator
+    from pathlib import Path
 
 _SUFFIX: Final = ".tmp"
 _ADVICE: Final = {

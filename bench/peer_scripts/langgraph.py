@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio  # noqa: TID251  (the peer is an asyncio library)
 import operator
 import tempfile
+import time
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -128,5 +129,31 @@ def checkpoint(meter: Meter, kilobytes: int, kept: str) -> None:
             path = str(Path(place) / "runs.db")
             async with AsyncSqliteSaver.from_conn_string(path) as saver:
                 await save(saver)
+
+    asyncio.run(main())
+
+
+def checkpoint_many(meter: Meter, runs: int) -> None:
+    """Put checkpoints of runs that wait for theirs; wall clock."""
+    times = meter.few(20)
+
+    async def write(saver: Any, name: str) -> None:
+        config: Any = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
+        talk = []
+        for number in range(times):
+            talk.append(HumanMessage("lorem ipsum " * 15))
+            found = empty_checkpoint()
+            found["channel_values"] = {"talk": list(talk)}
+            found["channel_versions"] = {"talk": number + 1}
+            config = await saver.aput(config, found, {"step": number}, {"talk": number + 1})
+
+    async def main() -> None:
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place) / "runs.db")
+            async with AsyncSqliteSaver.from_conn_string(path) as saver:
+                for lap in range(3):
+                    started = time.perf_counter()
+                    await asyncio.gather(*(write(saver, f"{lap}-{n}") for n in range(runs)))
+                    meter.record((time.perf_counter() - started) / runs / times)
 
     asyncio.run(main())
