@@ -51,7 +51,9 @@ class TimedReports(Reports):
         return super().emit(event)
 
 
-async def watch(run: Run, reports: TimedReports, seconds: float) -> None:
+async def watch(  # noqa: ASYNC910  (it ends when there is nothing to wait for)
+    run: Run, reports: TimedReports, seconds: float
+) -> None:
     """Fail *run* when nothing has been reported for *seconds*."""
     while (left := reports.last + seconds - trio.current_time()) > 0:
         await trio.sleep(left)

@@ -122,7 +122,7 @@ class Resources:
                 await self._are_turns_over.wait()
                 await self._leave_all()
 
-    async def _leave_all(self) -> None:
+    async def _leave_all(self) -> None:  # noqa: ASYNC910  (often there is nothing to leave)
         with trio.move_on_after(BUDGET):
             while self._entered:
                 youngest = self._entered[-1]
