@@ -81,6 +81,7 @@ def test_modules_are_private_but_for_the_namespaces(package: ModuleType) -> None
         "actors.agents",
         "actors.checkpoint",
         "actors.cli",
+        "actors.observability",
         "actors.testing",
         "actors.workflows",
     }
