@@ -12,7 +12,7 @@ from actors import (
     Restart,
     Supervision,
 )
-from actors._core._group import Regroup, Standing, Step, concerned
+from actors._core._group import Regroup, Standing, Step, concerned, ends_group
 from actors._core._supervision import GiveUp, LeaveDown, StartAgain, decide, is_retryable
 
 AT_ONCE = Backoff(base=0)
@@ -225,3 +225,24 @@ def test_the_defaults_are_those_that_are_documented() -> None:
     assert (default.max_restarts, default.period) == (3, 5.0)
     backoff = default.backoff
     assert (backoff.base, backoff.factor, backoff.maximum, backoff.jitter) == (0.1, 2, 30, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("auto_shutdown", "left", "ends"),
+    [
+        ("never", 0, False),
+        ("never", 1, False),
+        ("any_significant", 0, True),
+        ("any_significant", 1, True),
+        ("all_significant", 0, True),
+        ("all_significant", 1, False),
+    ],
+)
+def test_a_group_ends_with_its_significant_children_as_its_rule_says(
+    auto_shutdown: str, left: int, ends: bool
+) -> None:
+    assert ends_group(auto_shutdown, left) is ends
+
+
+def test_a_regroup_knows_when_it_is_due() -> None:
+    assert Regroup(["a"], 7.5).due == 7.5
