@@ -9,6 +9,7 @@ from bench import (
     as_agent,
     ask,
     checkpoint,
+    durable,
     fan,
     functional,
     imports,
@@ -40,6 +41,7 @@ ROWS: Final[tuple[Row, ...]] = tuple(
         listeners,
         functional,
         checkpoint,
+        durable,
         imports,
     )
     for row in question.ROWS

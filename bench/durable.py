@@ -1,0 +1,194 @@
+"""What does it cost that a run survives: per superstep, with agents, many at once, and to resume?"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import trio
+
+from actors import (
+    Agent,
+    AgentExecutor,
+    CheckpointStorage,
+    Executor,
+    FileCheckpointStorage,
+    InMemoryCheckpointStorage,
+    Log,
+    Message,
+    SQLiteCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+    register_type,
+)
+from actors.testing import ScriptedChatClient
+from bench._meter import Meter
+from bench._registry import Beside, Row, ours
+from bench.checkpoint import PER_KB, messages
+from bench.superstep import adding, yielding
+
+
+@register_type
+@attrs.frozen
+class Talk:
+    """A conversation that grows by a message per turn."""
+
+    messages: Log[Message] = attrs.field(factory=Log)
+
+
+class Grows(Executor):
+    """Adds a message to what it remembers, and sends itself on."""
+
+    def __init__(self, start: list[Message]) -> None:
+        super().__init__("grows")
+        self.state = Talk(Log(start))
+
+    @handler
+    async def go(self, left: int, ctx: WorkflowContext[int]) -> None:
+        more = Message("user", [f"{left:06d}"])
+        ctx.state = Talk(ctx.state.messages.appended(more))
+        if left:
+            await ctx.send_message(left - 1)
+
+
+@asynccontextmanager
+async def _storage(kind: str) -> AsyncIterator[CheckpointStorage | None]:
+    with tempfile.TemporaryDirectory() as place:
+        if kind == "none":
+            yield None
+        elif kind == "memory":
+            yield InMemoryCheckpointStorage()
+        elif kind == "file":
+            async with FileCheckpointStorage(place) as files:
+                yield files
+        else:
+            path = Path(place) / "runs.db"
+            async with SQLiteCheckpointStorage(path, synchronous=kind) as database:  # type: ignore[arg-type]
+                yield database
+
+
+async def step(meter: Meter, kind: str, kilobytes: int) -> None:
+    """A superstep that adds a message to a state of some size; wall clock."""
+    async with _storage(kind) as storage:
+        steps = meter.few(40 if kind == "file" else 200)
+        grows = Grows(messages(kilobytes * PER_KB))
+        builder = WorkflowBuilder(
+            start_executor=grows, checkpoint_storage=storage, max_iterations=steps + 2
+        )
+        workflow = builder.add_edge(grows, grows).build()
+        for _ in range(3):
+            started = time.perf_counter()
+            await workflow.run(steps)
+            meter.record((time.perf_counter() - started) / (steps + 1))
+
+
+async def agents(meter: Meter, length: int, kind: str) -> None:
+    """A whole chain of agents, each of which answers once; wall clock."""
+    async with _storage(kind) as storage:
+        client = ScriptedChatClient("ok", repeat=True)
+        links = [AgentExecutor(Agent(client, name=f"a{n}")) for n in range(length)]
+        builder = WorkflowBuilder(
+            start_executor=links[0], checkpoint_storage=storage, max_iterations=length + 2
+        )
+        workflow = builder.add_chain(links).build()
+        for _ in range(3):
+            started = time.perf_counter()
+            await workflow.run("hello")
+            meter.record(time.perf_counter() - started)
+
+
+def _chain(length: int, storage: Any) -> Workflow:
+    links: list[Any] = [*(adding(f"e{i}") for i in range(length - 1)), yielding("last")]
+    builder = WorkflowBuilder(
+        start_executor=links[0],
+        checkpoint_storage=storage,
+        max_iterations=length + 2,
+        name="chain",
+    )
+    return builder.add_chain(links).build()
+
+
+async def many(meter: Meter, runs: int, length: int) -> None:
+    """A superstep of runs that go on at the same time, in one file, flushed; wall clock."""
+    async with _storage("FULL") as storage:
+        workflow = _chain(length, storage)
+
+        async def run() -> None:
+            await workflow.run(0)
+
+        for _ in range(3):
+            started = time.perf_counter()
+            async with trio.open_nursery() as nursery:
+                for _ in range(runs):
+                    nursery.start_soon(run)
+            meter.record((time.perf_counter() - started) / runs / length)
+
+
+async def resume(meter: Meter, commits: int) -> None:
+    """Going on from the end of a run of some commits, to its result; wall clock."""
+    async with _storage("NORMAL") as storage:
+        workflow = _chain(meter.few(commits), storage)
+        await workflow.run(0)
+        assert isinstance(storage, SQLiteCheckpointStorage)
+        info = (await storage.list_infos(workflow_name="chain"))[-1]
+        for _ in range(5):
+            started = time.perf_counter()
+            await workflow.run(checkpoint_id=info.checkpoint_id)
+            meter.record(time.perf_counter() - started)
+
+
+_KINDS: Final = {
+    "memory": "memory",
+    "NORMAL": "SQLite",
+    "FULL": "SQLite, flushed",
+    "file": "files",
+}
+
+
+def _step(kind: str, kilobytes: int) -> Row:
+    least = ours(f"{_KINDS[kind]}, 1 KB", step, kind, 1)
+    beside = (Beside(ours("no storage", step, "none", kilobytes)),)
+    return Row(
+        f"durable.step.{kind.lower()}.{kilobytes}",
+        "superstep",
+        ours(f"{_KINDS[kind]}, {kilobytes:,} KB", step, kind, kilobytes),
+        (*beside, Beside(least)) if kilobytes > 1 else beside,
+    )
+
+
+ROWS: Final = (
+    *(_step(kind, size) for kind in ("memory", "NORMAL", "FULL") for size in (1, 100, 1000)),
+    *(_step("file", size) for size in (1, 100)),
+    *(
+        Row(
+            f"durable.agents.{length}",
+            "chain",
+            ours(f"{length} agents, SQLite", agents, length, "NORMAL"),
+            (Beside(ours("no storage", agents, length, "none")),),
+            unit="ms",
+        )
+        for length in (40, 200)
+    ),
+    Row(
+        "durable.many.20",
+        "superstep",
+        ours("20 runs in one file, flushed", many, 20, 20),
+        (Beside(ours("one run", many, 1, 20)),),
+    ),
+    *(
+        Row(
+            f"durable.resume.{commits}",
+            "resume",
+            ours(f"after {commits:,} commits", resume, commits),
+            unit="ms",
+        )
+        for commits in (10, 1000)
+    ),
+)
