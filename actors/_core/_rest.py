@@ -11,7 +11,7 @@
 # everybody's rest. Or it may be waiting for a task outside. Nobody can know. It counts as BLOCKED,
 # and the caller decides what to do once the whole program has nothing else to do.
 #
-# Three private attributes of trio's are used in this file, each pinned by a test.
+# Private attributes of trio's are used in this file and nowhere above; tests pin what they mean.
 """Whether a tree of tasks has come to rest."""
 
 from __future__ import annotations
@@ -56,6 +56,24 @@ def rest_in(
     inside = nurseries[nurseries.index(nursery) + 1 :]
     deadline = nursery._cancel_status.effective_deadline()  # noqa: SLF001
     return _rest_of(task, coro, inside, deadline, known)
+
+
+def hears_of_cancellation(task: Task) -> bool:
+    """Whether a cancellation is in force where *task* is: its own scopes may shield it."""
+    return task._cancel_status.effectively_cancelled  # noqa: SLF001
+
+
+def is_inside(task: Task, owner: Task, nursery: trio.Nursery) -> bool:
+    """Whether *task* is of what runs inside of *nursery* in *owner*; see `rest_in`."""
+    nurseries = owner.child_nurseries
+    inside = nurseries[nurseries.index(nursery) + 1 :]
+    found: Task | None = task
+    while found is not None and found is not owner:
+        parent = found.parent_nursery
+        if parent is None or parent in inside:
+            return parent is not None
+        found = parent.parent_task
+    return task is owner
 
 
 def _rest_of(

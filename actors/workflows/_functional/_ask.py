@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from actors._core._errors import TurnOverError
 from actors._core._tasks import checkpoint_if_cancelled, current_task
 from actors.workflows._functional._digest import digest_of
 from actors.workflows._functional._journal import Asked
@@ -43,13 +42,12 @@ async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | Non
     if run.status is WorkflowRunState.IN_PROGRESS:
         run.reports.say(WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
     task = current_task()
-    run.park(task, asked)
+    parked = run.park(task, asked)
     try:
-        await run.is_over_for_all.wait()
+        await parked.is_over.wait()
     finally:
         run.unpark(task)
-    # The task isn't one of the body's: it was begun in a nursery from outside of the run.
-    raise TurnOverError(asked.source)
+    raise parked.error
 
 
 def _identify(frame: Frame, data: Any, response_type: Any, request_id: str | None) -> Asked:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from actors._core._errors import TurnOverError
 from actors._core._explore import exploring
-from actors._core._rest import Rest, rest_in
+from actors._core._rest import Rest, hears_of_cancellation, is_inside, rest_in
 from actors._core._strands import Steps, current_strand, drop_strands, use_strands
 from actors._core._supervision import Restart, StartAgain, decide
 from actors._core._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
@@ -28,6 +29,7 @@ from actors.workflows._functional._frames import Frame, Space
 from actors.workflows._functional._signature import NOTHING
 from actors.workflows._life import Life
 from actors.workflows._result import Replay, WorkflowRunResult
+from protocols._errors import WorkflowException
 from protocols._events import WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
@@ -84,6 +86,22 @@ class Body:
             self._coro.close()
 
 
+class Parked:
+    """A task that waits for a person."""
+
+    __slots__ = ("asked", "error", "is_over")
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.is_over = trio.Event()
+        self.error: Exception = TurnOverError(asked.source)
+
+    def end(self, error: Exception) -> None:
+        """Have it raise *error*, where it isn't cancelled."""
+        self.error = error
+        self.is_over.set()
+
+
 class FunctionalRun(Life):
     """The state of one run, and what changes it.
 
@@ -127,11 +145,10 @@ class FunctionalRun(Life):
         self.value: Any = NOTHING
         self.hits = self.live = 0
         self.steps_in_a_row = 0
-        self.parked: dict[Task, Asked] = {}
+        self.parked: dict[Task, Parked] = {}
         self.requests: dict[str, Asked] = {}
         # Those of the parked tasks, by the id of the request.
         self.waiting: dict[str, Asked] = {}
-        self.is_over_for_all = trio.Event()
         self._body: Body | None = None
         self._rest_may_have_come = trio.Event()
         self._steps: Steps | None = None
@@ -176,7 +193,9 @@ class FunctionalRun(Life):
             self._body.close()
             self._body = None
             drop_strands()
-        self.is_over_for_all.set()
+        # These were begun in a nursery from outside of the run, and weren't cancelled with it.
+        for parked in self.parked.values():
+            parked.end(TurnOverError(parked.asked.source))
 
     def result(self) -> WorkflowRunResult:
         """Return what happened so far, as a result."""
@@ -238,18 +257,19 @@ class FunctionalRun(Life):
         """Whether the run has taken its open questions for its result."""
         return self.value is NOTHING and bool(self.requests)
 
-    def park(self, task: Task, asked: Asked) -> None:
+    def park(self, task: Task, asked: Asked) -> Parked:
         """A task waits for a person from now on."""
-        self.parked[task] = asked
+        parked = self.parked[task] = Parked(asked)
         self.waiting[asked.request_id] = asked
         if self._steps is None:
             self._steps = Steps(self._made_a_step)
             self._steps.listen()
             self.nursery.start_soon(self._watch)
+        return parked
 
     def unpark(self, task: Task) -> None:
         """A task waits no more."""
-        asked = self.parked.pop(task)
+        asked = self.parked.pop(task).asked
         del self.waiting[asked.request_id]
         if asked.request_id not in self.requests and not self.is_over and not self.is_paused:
             self.warn(
@@ -300,6 +320,18 @@ class FunctionalRun(Life):
     def _pause(self) -> None:
         assert self._body is not None
         assert self._body.worker is not None
-        self.requests = {each.request_id: each for each in self.parked.values()}
+        self.requests = dict(self.waiting)
         self.keeper.interrupt()
-        self._body.worker.interrupt()
+        worker = self._body.worker
+        worker.interrupt()
+        for task, parked in self.parked.items():
+            is_ours = is_inside(task, worker.task, self.nursery)
+            if is_ours and not hears_of_cancellation(task):
+                parked.end(_shielded(parked.asked))
+
+
+def _shielded(asked: Asked) -> WorkflowException:
+    return WorkflowException(
+        f"{asked.source!r} asks ({asked.request_id!r}) inside of a shielded cancel scope, so that the "
+        "run can't pause there: ask outside of the shield"
+    )

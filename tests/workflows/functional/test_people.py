@@ -461,6 +461,17 @@ async def test_a_task_in_a_nursery_from_outside_does_not_wait_for_ever() -> None
     assert len(ended) == 1
 
 
+async def test_a_question_under_a_shield_is_refused_instead_of_waiting_for_ever() -> None:
+    @workflow
+    async def shields(ctx: Run) -> Any:
+        with trio.CancelScope(shield=True):
+            return await ctx.request_info("?", str, request_id="q")
+
+    with trio.fail_after(5):
+        with pytest.raises(WorkflowException, match="shielded cancel scope"):
+            await shields.run()
+
+
 async def test_a_thousand_branches_may_ask_at_once() -> None:
     @workflow
     async def fan(ctx: Run) -> Any:
