@@ -162,7 +162,7 @@ class WorkflowUpdates:
             self._events = (await self._run.prepared()).stream()
         while not self._ready:
             self._take(await anext(self._events))
-        return self._ready.popleft()
+        return self._ready.popleft()  # noqa: ASYNC910 (nothing to wait for)
 
     def _take(self, event: WorkflowEvent) -> None:
         attempt = attempt_of(event)
