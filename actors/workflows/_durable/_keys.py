@@ -40,7 +40,9 @@ def prefix_of(path: Iterable[str] | None) -> str:
 
 def key_of(prefix: str, kind: str, *names: str) -> str:
     """Put a key together."""
-    return prefix + _SEPARATOR.join((kind, *map(quoted, names)))
+    # Most names are numbers, new ones each time: nothing to quote, and nothing to remember.
+    spelled = [name if name.isdecimal() and name.isascii() else quoted(name) for name in names]
+    return prefix + _SEPARATOR.join((kind, *spelled))
 
 
 def parse(key: str) -> Key:
