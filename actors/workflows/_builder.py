@@ -24,6 +24,7 @@ from actors.workflows._outputs import IntermediateFrom, OutputFrom, check_litera
 from actors.workflows._retries import unfit_handlers, unretryable
 from actors.workflows._roster import Participant, Roster, is_participant, name_or_id
 from actors.workflows._settings import (
+    DEFAULT_MAX_ATTEMPTS,
     DEFAULT_MAX_IN_FLIGHT,
     DEFAULT_MAX_ITERATIONS,
     Durability,
@@ -73,6 +74,8 @@ class WorkflowBuilder:
         durability: what a checkpoint waits for; left to the storage if not given.
         on_checkpoint_error: whether a failed save fails the run, or is a warning event.
         max_in_flight: messages that may wait at once in a run.
+        max_attempts: how often a message may be in progress when the process dies, before it is
+            given up; where runs are stored.
 
     Raises:
         ValueError: an option has a value that it doesn't know.
@@ -96,6 +99,7 @@ class WorkflowBuilder:
         durability: Durability | None = None,
         on_checkpoint_error: OnCheckpointError = "raise",
         max_in_flight: int = DEFAULT_MAX_IN_FLIGHT,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
     ) -> None:
         self._output_from = _one_of_two_names(output_from, output_executors)
         self._intermediate_from = intermediate_output_from
@@ -111,6 +115,7 @@ class WorkflowBuilder:
             durability=durability,
             on_checkpoint_error=on_checkpoint_error,
             max_in_flight=max_in_flight,
+            max_attempts=max_attempts,
         )
         self._roster = Roster()
         self._groups: list[EdgeGroup] = []

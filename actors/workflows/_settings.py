@@ -13,6 +13,7 @@ from actors._core._supervision import Supervision
 
 DEFAULT_MAX_ITERATIONS: Final = 100
 DEFAULT_MAX_IN_FLIGHT: Final = 100_000
+DEFAULT_MAX_ATTEMPTS: Final = 3
 
 Schedule: TypeAlias = Literal["superstep", "flow"]
 Durability: TypeAlias = Literal["sync", "async", "end"]
@@ -85,7 +86,7 @@ class Settings:
     on_checkpoint_error: OnCheckpointError = attrs.field(
         default="raise", validator=in_(("raise", "warn"))
     )
-    max_attempts: int = attrs.field(default=3, validator=attrs.validators.ge(1))
+    max_attempts: int = attrs.field(default=DEFAULT_MAX_ATTEMPTS, validator=attrs.validators.ge(1))
     max_in_flight: int = attrs.field(
         default=DEFAULT_MAX_IN_FLIGHT, validator=attrs.validators.ge(1)
     )
