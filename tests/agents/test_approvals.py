@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from actors.agents._agent import Agent
+from actors.agents._context import ContextProvider
 from actors.agents._history import InMemoryHistoryProvider
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._session import AgentSession
@@ -325,8 +326,20 @@ async def test_an_approved_call_that_is_cut_off_is_not_made_again(way: str) -> N
 
 
 async def test_of_two_runs_with_the_same_answer_one_makes_the_call() -> None:
+    """Also when both have seen that it is open before either has used it."""
+
+    class Meets(ContextProvider):
+        async def before_run(self, **_: Any) -> None:
+            here.append(1)
+            if len(here) == 3:  # the run that asked, and two that answer
+                together.set()
+            elif len(here) == 2:
+                await together.wait()
+
+    here: list[int] = []
+    together = trio.Event()
     shop = Shop()
-    agent = shop.agent(PAY, "a", "b")
+    agent = shop.agent(PAY, "a", "b", context_providers=[Meets("meets")])
     session = agent.create_session()
     (request,) = (await agent.run("hi", session=session)).user_input_requests
     async with trio.open_nursery() as nursery:
