@@ -57,9 +57,10 @@ class JobsCommand:
             async with _workflow(target) as workflow, self._open() as storage:
                 worker = Worker(workflow, storage, options)
                 print(f"{who} takes jobs of {queue or workflow.name!r}", file=sys.stderr)  # noqa: T201
-                async with trio.open_nursery() as nursery:
-                    await nursery.start(_stop_on_signals, nursery.cancel_scope)
-                    await worker.work()
+                with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(_stop_on, signals, nursery.cancel_scope)
+                        await worker.work()
 
         trio.run(main)
         return DONE
@@ -154,8 +155,6 @@ class JobsCommand:
     async def _open(self) -> AsyncIterator[LogStore]:
         key = None if self.key_file is None else self.key_file.read_bytes().strip()
         async with open_storage(self.store, key=key) as storage:
-            if not hasattr(storage, "jobs"):
-                raise CommandError(f"{self.store} has no jobs; use sqlite: or postgresql:")
             yield storage
 
 
@@ -195,13 +194,9 @@ async def _workflow(text: str) -> AsyncIterator[Workflow]:
         yield workflow
 
 
-async def _stop_on_signals(
-    scope: trio.CancelScope, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        task_status.started()
-        async for _ in signals:
-            scope.cancel()
+async def _stop_on(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+    async for _ in signals:
+        scope.cancel()
 
 
 def _run(main: Callable[[], Awaitable[None]]) -> int:

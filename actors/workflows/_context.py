@@ -263,7 +263,7 @@ class TurnContext(WorkflowContext[Any, Any]):
 
         async def call() -> Any:  # noqa: ASYNC910  (as above)
             result = function(*args)
-            return await result if inspect.isawaitable(result) else result
+            return await result if inspect.isawaitable(result) else result  # noqa: ASYNC910  (waits as long as the function does)
 
         with effects_under(place):
             return await perform(lambda: effect, call)

@@ -112,7 +112,7 @@ class Run(Life):
             escaped = exc
         try:
             await gate.close(self, escaped)
-        except trio.Cancelled as exc:
+        except trio.Cancelled as exc:  # noqa: ASYNC103  (finish raises it)
             # The end of a run that went well is waited for; that was cancelled, too.
             escaped = exc
             await gate.close(self, escaped)  # noqa: ASYNC102  (it shields itself)

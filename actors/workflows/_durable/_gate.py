@@ -101,7 +101,7 @@ class DurableGate:
         run.go_on_from(carry)
         self.ledger(run.conductor)
 
-    async def close(self, run: Run, escaped: BaseException | None) -> None:
+    async def close(self, run: Run, escaped: BaseException | None) -> None:  # noqa: ASYNC910  (waits for stores only)
         """Write how the run ended, and wait until all is safe.
 
         A run that ended well waits as long as it takes, one that didn't for a limited time.
@@ -309,7 +309,7 @@ class DurableGate:
             self._is_reopening = True
             run.nursery.start_soon(self._reopen)
 
-    async def _reopen(self) -> None:
+    async def _reopen(self) -> None:  # noqa: ASYNC910  (waits for stores only)
         """Open the run anew, and write everything."""
         run = self._run
         assert run is not None
@@ -364,7 +364,7 @@ class DurableGate:
         self._changes.put_or_remove("held", held)
 
 
-async def _mend(run: Run) -> None:
+async def _mend(run: Run) -> None:  # noqa: ASYNC910  (waits for stores only)
     """Give executors back what they kept before a turn that didn't count."""
     for conductor in run.conductors:
         for cell in conductor.cells.values():

@@ -155,7 +155,7 @@ class Opening:
             return await storage.open_run(
                 run_id, workflow_name=self._name, signature=signature, fork_of=fork_of
             )
-        return ForeignLog(storage, RunInfo(run_id, self._name, signature), {}, None)
+        return ForeignLog(storage, RunInfo(run_id, self._name, signature), {}, None)  # noqa: ASYNC910  (waits for stores and hooks only)
 
     # ------------------------------------------------------------------ from a checkpoint
 
@@ -244,10 +244,10 @@ class Opening:
             for seq, tries in verdict.given_up.items()
         }
 
-    async def _restore_objects(self, carry: Carry) -> None:
+    async def _restore_objects(self, carry: Carry) -> None:  # noqa: ASYNC910  (waits for stores and hooks only)
         """Give executors with mutable attributes their last snapshot back."""
         if carry.restored is None:
-            return
+            return  # noqa: ASYNC910  (waits for stores and hooks only)
         for name, kept in carry.states.items():
             executor = carry.executor(self._graph, name)
             if has_snapshots(executor):

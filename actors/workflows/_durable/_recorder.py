@@ -45,7 +45,7 @@ class TurnEffects:
         entry = JournalEntry(key, effect.kind, effect.name, "intent", digest)
         name = f"{ctx.idempotency_key}/{key}"
         if isinstance(decision, Replay):
-            return TurnEffect(ctx, entry, name, is_known=True, result=decision.result)
+            return TurnEffect(ctx, entry, name, is_known=True, result=decision.result)  # noqa: ASYNC910  (waits for stores only)
         if isinstance(decision, Unknown):
             error = UnknownOutcomeError(ctx.delivery.target, decision.entry, name)
             # It is for no supervisor to try again, and for no model to hear of.
@@ -53,7 +53,7 @@ class TurnEffects:
             raise error
         if decision.write_intent:
             await ctx.record(journal.record(entry), entry)
-        return TurnEffect(ctx, entry, name)
+        return TurnEffect(ctx, entry, name)  # noqa: ASYNC910  (waits for stores only)
 
 
 class TurnEffect:

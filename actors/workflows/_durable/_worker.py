@@ -120,7 +120,7 @@ class Worker:
         finally:
             self._free.release_on_behalf_of(owner)
 
-    async def _do(self, lease: Lease) -> None:
+    async def _do(self, lease: Lease) -> None:  # noqa: ASYNC910  (waits for the storage)
         """Work at a job until it is over, parked, or lost."""
         task = _Task(self.workflow, self._storage, self._jobs, lease, self.options.ttl)
         try:
@@ -171,7 +171,7 @@ class _Task:
         if failures:
             raise failures[0]
 
-    async def give_back(self) -> None:
+    async def give_back(self) -> None:  # noqa: ASYNC910  (waits for the storage)
         """Let somebody else have the job."""
         try:
             await self._jobs.release(self._lease)
@@ -290,7 +290,7 @@ class _Task:
             start = graph.start_id
             beginning = ((start, f"internal:{start}", self._lease.body, None),)
             place = Place(self._storage, Position(run_id, 0))
-            return Carry(kwargs=kwargs, beginning=beginning, position=place)
+            return Carry(kwargs=kwargs, beginning=beginning, position=place)  # noqa: ASYNC910  (waits for the storage)
         if stored.checkpoint_id is None:
             raise WorkflowException(f"the run {run_id!r} has no checkpoint to go on from")
         return Resumption(stored.checkpoint_id, answers, kwargs, is_lenient=True)
