@@ -273,7 +273,7 @@ def _count_commits(world: World) -> None:
         world.hit()
         return is_safe
 
-    LogWriter.append = counting  # type: ignore[method-assign]
+    LogWriter.append = counting  # type: ignore[method-assign, assignment]
 
 
 def fork(folder: Path, kill_at: int, schedule: str) -> int:

@@ -154,7 +154,7 @@ async def test_a_worker_that_lost_its_job_stops_and_commits_nothing_more(storage
         await trio.sleep_forever()
 
     async with trio.open_nursery() as nursery:
-        first._jobs = _Frozen(storage.jobs, never)  # type: ignore[assignment]
+        first._jobs = _Frozen(storage.jobs, never)
         nursery.start_soon(first.work_once)
         await until(lambda: bool(ran))
         await trio.sleep(0.2)
