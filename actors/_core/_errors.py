@@ -33,7 +33,9 @@ class ActorRestartingError(UndeliveredError):
     """
 
     def __init__(self, actor: str, undelivered: object = None) -> None:
-        super().__init__(actor, undelivered, "is being restarted (ask again later): it doesn't take")
+        super().__init__(
+            actor, undelivered, "is being restarted (ask again later): it doesn't take"
+        )
 
 
 class MailboxFullError(UndeliveredError):

@@ -14,7 +14,10 @@ PAGE = (ROOT / "docs" / "reference" / "semantics.md").read_text("utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 RULES = [
     *(f"G{n}" for n in range(1, 8)),
-    *(f"R{n}" for n in (*range(13), *range(20, 24), *range(30, 37), *range(38, 43), *range(49, 52), 60)),
+    *(
+        f"R{n}"
+        for n in (*range(13), *range(20, 24), *range(30, 37), *range(38, 43), *range(49, 52), 60)
+    ),
 ]
 
 

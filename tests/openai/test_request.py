@@ -222,6 +222,7 @@ def test_reasoning_without_a_message_belongs_to_the_next_one() -> None:
     ],
 )
 def test_an_author_is_named_in_the_letters_that_the_api_takes(name: str, sent: str | None) -> None:
+    """Case H15 of the list: an agent may be called as its owner likes."""
     assert wire_name(name) == sent
     [message] = wire(Message("assistant", ["x"], author_name=name))
     assert message.get("name") == sent
