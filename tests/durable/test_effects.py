@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -22,12 +23,12 @@ from actors import (
 )
 from actors.agents._tools._function_tool import tool
 from actors.checkpoint import InMemoryCheckpointStorage
-from actors.testing import ScriptedChatClient
+from actors.testing import ScriptedChatClient, cancel_everywhere
 from actors.workflows import AgentExecutor
 from protocols import Content, StorageError, WorkflowConvergenceException, current_idempotency_key
 from tests.durable.kit import infos_of, only_run
 from tests.durable.shaky import ShakyStorage
-from tests.workflows.kit import chain
+from tests.workflows.kit import Node, chain
 
 State = WorkflowRunState
 AT_ONCE = Supervision(max_restarts=5)
@@ -323,3 +324,37 @@ async def test_a_session_goes_on_after_a_restart() -> None:
         with pytest.raises(WorkflowConvergenceException):
             await make().run(checkpoint_id=info.checkpoint_id)
         assert seen[: 4 - n] == wanted[n:]
+
+
+def test_a_cancel_anywhere_pays_nothing_twice_and_says_what_it_does_not_know() -> None:
+    outcomes: Counter[str] = Counter()
+
+    async def scenario() -> None:
+        calls: list[str] = []
+        storage = InMemoryCheckpointStorage()
+
+        def make() -> Any:
+            return chain(Node("a"), Pays(calls), checkpoint_storage=storage, name="flow")
+
+        try:
+            await make().run(1)
+        except trio.Cancelled:
+            with trio.CancelScope(shield=True):
+                outcomes[await resumed(make, storage)] += 1
+            raise
+        finally:
+            assert len(calls) == len(set(calls))
+
+    async def resumed(make: Any, storage: Any) -> str:
+        found = await infos_of(storage, "flow")
+        if not found:
+            return "never begun"
+        try:
+            result = await make().run(checkpoint_id=found[-1].checkpoint_id)
+        except UnknownOutcomeError as exc:
+            return f"unknown: {exc.name}"
+        assert [str(each)[:4] for each in result.get_outputs()] == ["1", "['pa"]
+        return "done"
+
+    cancel_everywhere(scenario)
+    assert set(outcomes) == {"never begun", "unknown: pay", "done"}

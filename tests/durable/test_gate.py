@@ -136,7 +136,10 @@ async def test_with_warn_a_run_goes_on_without_its_store_and_stores_all_when_it_
 
 
 async def test_with_warn_a_value_that_cannot_be_stored_is_told_of_each_time() -> None:
-    """Case B10 of the list of known failures: a checkpoint was missing, and nobody noticed."""
+    """Case B10 of the list of known failures: a checkpoint was missing, and nobody noticed.
+
+    Case B6 of the list of known failures: what can't be loaded was saved all the same.
+    """
     lock = object()
     storage = InMemoryCheckpointStorage()
     workflow = chain(

@@ -19,7 +19,7 @@ from actors import (
 )
 from actors.checkpoint import InMemoryCheckpointStorage
 from protocols import WorkflowCheckpointException, WorkflowConvergenceException
-from tests.durable.kit import Asks, Attributes, Wild, infos_of, latest, only_run
+from tests.durable.kit import Asks, Attributes, Lists, Wild, infos_of, latest, only_run
 from tests.workflows.kit import Node, chain, sends
 
 State = WorkflowRunState
@@ -111,6 +111,45 @@ async def test_state_and_joins_are_what_they_would_have_been(
         again = (await storage.list_runs())[-1]
         found = (await storage.read_run(again.run_id)).values()
         assert found == end.values()
+
+
+@pytest.mark.parametrize("schedule", ["superstep", "flow"])
+async def test_lists_that_maps_have_taken_apart_come_together_from_any_commit(
+    schedule: Any, autojump_clock: trio.testing.MockClock
+) -> None:
+    class Adds(Executor):
+        state = ()
+
+        @handler
+        async def number(self, message: int, ctx: WorkflowContext[int]) -> None:
+            await trio.sleep(5 - message)
+            for _ in range(message % 3):
+                await ctx.send_message(10 * message)
+
+        @handler
+        async def numbers(self, message: list[int], ctx: WorkflowContext[int, list[int]]) -> None:
+            await ctx.yield_output(message)
+
+    def make() -> Any:
+        start, lists, each, last = Node("start"), Lists("lists"), Adds("each"), Adds("last")
+        builder = WorkflowBuilder(
+            start_executor=start,
+            checkpoint_storage=storage,
+            name="flow",
+            schedule=schedule,
+            output_from=[last],
+        )
+        return builder.add_edge(start, lists).add_map_edges(lists, each, last).build()
+
+    storage = InMemoryCheckpointStorage()
+    (wanted,) = (await make().run(5)).get_outputs()
+    assert wanted == [10, 20, 20, 40, 50, 50]
+    run_id = await only_run(storage)
+    last = (await storage.read_run(run_id)).position.sequence
+    for sequence in range(1, last + 1):
+        result = await make().run(checkpoint_id=f"{run_id}@{sequence}")
+        assert result.get_outputs() == [wanted]
+        assert result.get_final_state() is State.IDLE
 
 
 async def test_what_a_join_has_collected_is_there_after_a_restart() -> None:
