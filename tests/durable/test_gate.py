@@ -135,6 +135,41 @@ async def test_with_warn_a_run_goes_on_without_its_store_and_stores_all_when_it_
             assert again.get_outputs() == [1, 2, 3, 4]
 
 
+async def test_who_was_taken_over_while_its_store_was_away_does_not_take_the_run_back(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    @executor(id="slow")
+    async def slow(message: int, ctx: WorkflowContext[int, int]) -> None:
+        await trio.sleep(5)
+        await ctx.send_message(message)
+
+    async with trio.open_nursery() as nursery:
+        storage = ShakyStorage(nursery, fails=lambda n: n == 1)
+        nodes = [Node("a"), slow, Node("c"), slow_too("d")]
+        workflow = chain(
+            *nodes, checkpoint_storage=storage, name="flow", on_checkpoint_error="warn"
+        )
+
+        async def take_over() -> None:
+            storage.is_away = True
+            await trio.sleep(1)
+            storage.is_away = False
+            run_id = (await storage.list_runs())[0].run_id
+            await InMemoryCheckpointStorage.open_run(storage, run_id, workflow_name="flow")
+
+        nursery.start_soon(take_over)
+        with pytest.raises(StaleWriterError, match="another process"):
+            await workflow.run(1)
+
+
+def slow_too(name: str) -> Any:
+    @executor(id=name)
+    async def slow(message: int, ctx: WorkflowContext[int, int]) -> None:
+        await trio.sleep(5)
+
+    return slow
+
+
 async def test_with_warn_a_value_that_cannot_be_stored_is_told_of_each_time() -> None:
     """Case B10 of the list of known failures: a checkpoint was missing, and nobody noticed.
 

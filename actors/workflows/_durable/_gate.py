@@ -314,7 +314,9 @@ class DurableGate:
         run = self._run
         assert run is not None
         try:
-            self._log = await self._opening.reopen(run.run_id)
+            before, self._log = self._log, await self._opening.reopen(run.run_id)
+            assert before is not None, "a run is opened before it starts"
+            _require_next(before, self._log)
             whole = self._whole(run)
             self._changes.clear()
             facts = self._facts(run.conductor, "")
@@ -362,6 +364,18 @@ class DurableGate:
         news.deliveries.extend(queue)
         held = tuple(sorted(each.seq for some in self._held for each in some))
         self._changes.put_or_remove("held", held)
+
+
+def _require_next(before: RunLog, now: RunLog) -> None:
+    """Make sure that nobody else has opened the run in between."""
+    if now.incarnation > before.incarnation + 1:
+        run_id = now.run.run_id
+        raise StaleWriterError(
+            f"another process has gone on with the run {run_id!r} while its storage could not be "
+            "reached from here",
+            run_id=run_id,
+            incarnation=before.incarnation,
+        )
 
 
 async def _mend(run: Run) -> None:  # noqa: ASYNC910  (waits for stores only)
