@@ -25,6 +25,7 @@ from actors.workflows._deliveries import ChildTurn
 from actors.workflows._durable._changes import Changes
 from actors.workflows._durable._ending import Ending
 from actors.workflows._durable._foreign import ForeignLog
+from actors.workflows._durable._held import HeldBack
 from actors.workflows._durable._ledger import GraphLedger
 from actors.workflows._durable._places import part_of, place_of
 from actors.workflows._durable._prefix import DurablePrefix
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from actors.checkpoint._types import CommitKind, RunLog
     from actors.workflows._conductor import Conductor
     from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import Delivery, News
+    from actors.workflows._deliveries import News
     from actors.workflows._durable._journal import JournalEntry
     from actors.workflows._durable._opening import Opening
     from actors.workflows._durable._places import Place
@@ -75,8 +76,7 @@ class DurableGate:
         self._run: Run | None = None
         self._is_reopening = False
         self._is_broken = False
-        self._held: list[tuple[Delivery, ...]] = []
-        self._suspect: int | None = None
+        self._held = HeldBack(self._changes)
 
     def ledger(self, conductor: Conductor) -> GraphLedger:
         """Return what is stored of one graph of the run."""
@@ -148,7 +148,8 @@ class DurableGate:
             is_root = conductor is conductor.run.conductor
             kind = "round" if is_round and is_root else "turn"
             ledger.turn(conductor, ctx, news)
-            self._let_go(ctx.delivery.seq, news)
+            if is_root:
+                self._held.let_go(ctx.delivery.seq, news)
         is_checkpoint = kind not in {"turn", "journal"} or (
             kind == "turn" and bool(news.applied) and not ledger.place
         )
@@ -186,7 +187,7 @@ class DurableGate:
         ledger.outside(conductor, news)
         for seq, at, entry in opening.settled:
             ledger.effect(seq, at, entry)
-        self._note_verdict(ledger, news)
+        self._held.begin(opening.verdict, ledger, news)
         self._changes.remove("ended")
         if opening.is_whole:
             for key, value in self._whole(run).items():
@@ -333,37 +334,6 @@ class DurableGate:
                 await trio.sleep(0.1)
         finally:
             self._is_reopening = False
-
-    # ------------------------------------------------------------------ suspects
-
-    def _note_verdict(self, ledger: GraphLedger, news: News) -> None:
-        """Count the attempts that a crash broke off, and hold back who may have caused it."""
-        verdict = self._opening.verdict
-        if verdict is None:
-            self._changes.remove("held")
-            return
-        for seq in verdict.given_up:
-            ledger.forget(seq)
-        for seq, failed in verdict.attempts.items():
-            ledger.attempt(seq, failed)
-        held = {delivery.seq for queue in verdict.held for delivery in queue}
-        news.deliveries = [each for each in news.deliveries if each.seq not in held]
-        self._held = list(verdict.held)
-        self._suspect = verdict.suspect
-        self._changes.put_or_remove("held", tuple(sorted(held)))
-
-    def _let_go(self, seq: int, news: News) -> None:
-        """After a suspect has ended well, let the next one go."""
-        if seq != self._suspect:
-            return
-        self._suspect = None
-        if not self._held:
-            return
-        queue = self._held.pop(0)
-        self._suspect = queue[0].seq
-        news.deliveries.extend(queue)
-        held = tuple(sorted(each.seq for some in self._held for each in some))
-        self._changes.put_or_remove("held", held)
 
 
 def _require_next(before: RunLog, now: RunLog) -> None:
