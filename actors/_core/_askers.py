@@ -1,5 +1,6 @@
 # Stopping ten thousand actors takes a microsecond for each, and finding out whose turn it is that
-# asks would be a third of that. So the last answer is kept, for whoever asks many in a row.
+# asks would be a third of that. So the last answer is kept, for whoever asks many in a row. That
+# it is the same task also says that it is in the right thread; others are checked.
 """Who it is that asks an actor to end."""
 
 from __future__ import annotations
@@ -28,13 +29,19 @@ class Askers:
         self._reason = ShutDown()
 
     def shut_down(self) -> ShutDown:
-        """Return the reason of what the current task, or turn, asks to stop."""
+        """Return the reason of what the current task, or turn, asks to stop.
+
+        Raises:
+            RuntimeError: if it isn't in the thread that the actors run in.
+        """
         try:
             task = current_task()
         except RuntimeError:
+            self._dispatcher.check_thread()
             return ShutDown("code outside of any task")
         if task is self._task:
             return self._reason
+        self._dispatcher.check_thread()
         worker = self._dispatcher.worker_of(task)
         if worker is not None and worker.cell is not None:
             return ShutDown(worker.cell.name)

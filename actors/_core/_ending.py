@@ -152,19 +152,20 @@ class Ending(Patience):
 
     # ------------------------------------------------------------------ stopping
 
-    def stop(self, reason: ExitReason | None = None) -> None:
+    def stop(self, reason: ExitReason) -> None:
         """Stop after the turn in progress, before anything that is queued."""
         if self.phase >= STOPPING or self.pending & STOP:
             return
-        self.reason = self.dispatcher.owner.askers.shut_down() if reason is None else reason
         if (
             self.kin is None
             and self.ctx is None
             and self.phase == RUNNING
             and not self.actor.has_stop_hook
         ):
-            self.terminate(self.reason)  # there is nothing to wait for, as with most actors
-        elif self.ctx is not None:
+            self.terminate(reason)  # there is nothing to wait for, as with most actors
+            return
+        self.reason = reason
+        if self.ctx is not None:
             self.pending |= STOP
             self.limit()
         elif self.phase == RUNNING and self.kin is not None and self.kin.children:
@@ -254,7 +255,9 @@ class Ending(Patience):
         if len(kin.children) - len(group.to_stop) > at_once // 2:
             return True
         group.stopping = [child for child in group.stopping if child.phase != STOPPED]
-        reason = self.end_of_child() if group.to_stop else None
+        if not group.to_stop:
+            return bool(group.stopping)
+        reason = self.end_of_child()
         while group.to_stop and len(group.stopping) < at_once:
             child = group.to_stop.pop()
             child.stop(reason)

@@ -73,7 +73,7 @@ class Identity:
         self.mailbox: Mailbox | None = None
         self.reason: ExitReason | None = None
         self.kin: Kin | None = None
-        self.ref: ActorRef[Any] = ActorRef(self.me)
+        self.ref: ActorRef[Any] = ActorRef(self)  # type: ignore[arg-type]  # as in `me`
 
     @property
     def me(self) -> Cell:

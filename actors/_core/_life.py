@@ -27,6 +27,7 @@ from actors._core._supervising import Supervising
 if TYPE_CHECKING:
     from actors._core._cell import Cell
     from actors._core._reasons import ExitReason
+    from actors._core._system import System
 
 
 class Life(Supervising):
@@ -53,9 +54,11 @@ class Life(Supervising):
             # Only who has been started before, and so has kin, can be part of a regroup.
             if self.parent is not None:
                 self.parent.go_on_regrouping()
-        if self.system.listeners:
-            self.system.publish(ActorStarted(self.ref))
-        self.me.look_for_work()
+        system: System = self.dispatcher.owner
+        if system.listeners:
+            system.publish(ActorStarted(self.ref))
+        if self.pending or self.mailbox is not None:
+            self.me.look_for_work()
 
     def restart(self) -> None:
         """Begin a new incarnation: a new object, the state that was last committed."""

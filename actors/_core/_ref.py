@@ -176,9 +176,7 @@ class ActorRef(Generic[MessageT_contra]):
     def stop(self) -> None:
         """Ask the actor to stop after its turn in progress, before what is queued."""
         cell = self._cell
-        if get_ident() != cell.dispatcher.thread:
-            cell.dispatcher.check_thread()
-        cell.stop()
+        cell.stop(cell.dispatcher.owner.askers.shut_down())
 
     @enable_ki_protection
     def drain(self) -> None:
@@ -188,7 +186,6 @@ class ActorRef(Generic[MessageT_contra]):
     @enable_ki_protection
     def kill(self) -> None:
         """Stop the actor and all below it now: turns are cancelled, and no hooks run."""
-        self._cell.dispatcher.check_thread()
         self._cell.kill()
 
     async def wait_started(self) -> None:

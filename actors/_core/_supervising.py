@@ -79,7 +79,7 @@ class Supervising(Ending):
 
     def adopt(self, child: Cell) -> None:
         """Take *child* in. Its name was checked, but its factory may have done anything since."""
-        children = self.family().children
+        children = (self.kin or self.family()).children
         if self.phase > RUNNING or child.own_name in children:
             self.check_name(child.own_name)
         children[child.own_name] = child
