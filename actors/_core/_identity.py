@@ -73,7 +73,8 @@ class Identity:
         self.mailbox: Mailbox | None = None
         self.reason: ExitReason | None = None
         self.kin: Kin | None = None
-        self.ref: ActorRef[Any] = ActorRef(self)  # type: ignore[arg-type]  # as in `me`
+        self.ref: ActorRef[Any] = ActorRef()
+        self.ref._cell = self  # type: ignore[assignment]  # noqa: SLF001  (as in `me`)
 
     @property
     def me(self) -> Cell:

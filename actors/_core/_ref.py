@@ -35,8 +35,8 @@ class ActorRef(Generic[MessageT_contra]):
 
     __slots__ = ("_cell",)
 
-    def __init__(self, cell: Cell) -> None:
-        self._cell = cell
+    # Set by the cell, which makes one ref of itself: an `__init__` would double what that costs.
+    _cell: Cell
 
     @property
     def name(self) -> str:

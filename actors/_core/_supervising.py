@@ -51,11 +51,12 @@ class Supervising(Ending):
         """
         if self.phase > RUNNING:
             raise ActorStoppedError(self.name, name)
-        if isinstance(name, str) and (not name or set(name) & {"/", "#"}):
-            raise ValueError(f"an actor can't be named {name!r}: use no '/' and no '#'")
         kin = self.kin or self.family()
-        if name in kin.children:
-            raise NameTakenError(f"{self.name}/{name}")
+        if isinstance(name, str):  # a number that stands for a made-up one is never given twice
+            if not name or set(name) & {"/", "#"}:
+                raise ValueError(f"an actor can't be named {name!r}: use no '/' and no '#'")
+            if name in kin.children:
+                raise NameTakenError(f"{self.name}/{name}")
         if kin.group is None:
             kin.group = Group(has_time_limits=self.supervision.has_time_limits)
         return kin.group

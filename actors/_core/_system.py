@@ -16,10 +16,10 @@
 
 from __future__ import annotations
 
-import contextvars
 import itertools
 import logging
 import random
+from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
@@ -49,7 +49,6 @@ from actors._core._turn import bare, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Context, ContextVar
     from types import TracebackType
 
     from actors._core._mailbox import Counters
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("actors")
 
-ambient: contextvars.ContextVar[System | None] = contextvars.ContextVar("ambient", default=None)
+ambient: ContextVar[System | None] = ContextVar("ambient", default=None)
 
 
 class Guardian(Actor):
@@ -97,7 +96,7 @@ class System:
         self._numbers = itertools.count(1)
         # What the last spawner's context had in it, and the copy for actors with the same.
         self._seen: tuple[tuple[ContextVar[Any], Any], ...] = ()
-        self._context = contextvars.Context()
+        self._context = Context()
         self._context.run(ambient.set, self)
         self.root = Cell(self, None, name, partial(Guardian, supervision), DEFAULT)
         self.root.check_name(0)
@@ -232,7 +231,7 @@ class System:
         Many actors are spawned in a row with the same variables; they share one copy, which
         nobody changes, for a copy each would be a sixth of an idle actor.
         """
-        seen, last = contextvars.copy_context(), self._seen
+        seen, last = copy_context(), self._seen
         if len(seen) == len(last):
             for variable, value in last:
                 if variable.get(seen) is not value:
