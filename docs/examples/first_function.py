@@ -28,6 +28,7 @@ async def fetch(source: str) -> str:
 async def publish(text: str) -> str:
     """Do something that must not be done twice."""
     print("publishing")
+    await trio.lowlevel.checkpoint()
     return text.upper()
 
 

@@ -35,7 +35,7 @@ async def main() -> None:
     async with workflow.run([Message("user", ["frog and toad"])], stream=True) as events:
         async for event in events:
             if event.type in {"inner_output", "output"}:
-                print("/".join((*(event.path or ()), event.executor_id)), event.data)
+                print("/".join((*(event.path or ()), event.executor_id or "")), event.data)
 
     agent = workflow.as_agent()
     response = await agent.run("one fish")

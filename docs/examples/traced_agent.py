@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import trio
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import get_tracer_provider
 
@@ -19,7 +20,9 @@ async def main() -> None:
     agent = Agent(ScriptedChatClient("Good morning!"), name="greeter")
     await agent.run("hello")
 
-    get_tracer_provider().force_flush()  # type: ignore[attr-defined]  (the SDK's provider has it)
+    provider = get_tracer_provider()
+    assert isinstance(provider, TracerProvider)
+    provider.force_flush()  # spans are handed over from a thread
     for span in listener.get_finished_spans():
         print(span.name, dict(span.attributes or {}).get("gen_ai.operation.name"))
 

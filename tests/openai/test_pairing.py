@@ -167,7 +167,7 @@ def test_for_all_histories_every_result_that_is_told_belongs_to_its_call(
             if content.type == "function_result" and content.exception is None:
                 assert content.result in known
                 # Texts name the call that they were made for, up to a number behind it.
-                assert (content.call_id or "").split("_")[0] == content.result[-1]
+                assert (content.call_id or "").split("_")[0] == str(content.result)[-1]
     calls = [c for m in found for c in calls_of(m)]
     assert len({c.call_id for c in calls}) == len(calls)
 

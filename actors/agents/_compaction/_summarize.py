@@ -83,7 +83,7 @@ class SummarizationStrategy:
             response = await self.client.get_response(asked)
         except Exception:  # noqa: BLE001  (a conversation that stays long is better than a lost one)
             _LOG.warning("a summary could not be written; the conversation stays", exc_info=True)
-            return None
+            return None  # noqa: ASYNC910 (the client has failed, maybe without waiting)
         summary = Message(
             "assistant",
             [f"[Summary of {len(members)} earlier messages]\n{response.text}"],
