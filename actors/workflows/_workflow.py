@@ -19,6 +19,7 @@ from actors.workflows._requests import answers
 from actors.workflows._run import Run
 from actors.workflows._run_stream import RunSource, RunStream
 from actors.workflows._sharing import Exclusive
+from actors.workflows._telemetry import recorded
 from actors.workflows._waiting import Waiting
 from protocols._events import WorkflowMessage, WorkflowRunState
 
@@ -252,16 +253,17 @@ class Workflow:
             WorkflowException: another run is going on with the same executor objects.
         """
         self._exclusive.check()
-        run = kind(
+        make = partial(
+            kind,
             self.graph,
             self.settings,
             start if isinstance(start, Carry) else Carry(kwargs=start.kwargs),
             feed=feed,
             chance=chance(self._random),
-            on_end=partial(self._ended, on_end),
             include_status_events=include_status_events,
             gate=gate_of(self, storage, start),
         )
+        run = recorded(self, lambda told: make(on_end=told), partial(self._ended, on_end))
         self._running[run] = None
         self._exclusive.count(1)
         return run

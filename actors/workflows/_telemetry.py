@@ -1,0 +1,53 @@
+"""The span of a run, under which the spans of its agents stand."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from actors.observability._names import OtelAttr
+from actors.observability._operations import Operation, is_heard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from actors.workflows._run import Run
+    from actors.workflows._workflow import Workflow
+
+RunT = TypeVar("RunT", bound="Run")
+
+
+def recorded(
+    workflow: Workflow,
+    make: Callable[[Callable[[Run], None]], RunT],
+    on_end: Callable[[Run], None],
+) -> RunT:
+    """Make a run that is recorded as a span, if somebody listens.
+
+    Args:
+        workflow: whose run it is.
+        make: makes it, given what is to be told of its end; the span is current meanwhile, so
+            that the run's turns, which have its context, stand under it.
+        on_end: what is to be told of its end.
+    """
+    if not is_heard():
+        return make(on_end)
+    operation = Operation(
+        f"{OtelAttr.WORKFLOW_RUN_SPAN} {workflow.name}",
+        {
+            OtelAttr.WORKFLOW_ID: workflow.id,
+            OtelAttr.WORKFLOW_NAME: workflow.name,
+            OtelAttr.WORKFLOW_DESCRIPTION: workflow.description,
+        },
+    )
+    with operation.current():
+        return make(partial(_ended, operation, on_end))
+
+
+def _ended(operation: Operation, on_end: Callable[[Run], None], run: Run) -> None:
+    error = run.error
+    operation.note({"workflow.state": run.status.value})
+    if isinstance(error, Exception):
+        operation.fail(error)
+    operation.end()
+    on_end(run)
