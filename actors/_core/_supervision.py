@@ -50,9 +50,11 @@ class Backoff:
 
     def delay(self, restarts_in_a_row: int, chance: float) -> float:
         """Seconds to wait, for *chance* from 0 to 1."""
-        # An exponent this large is past any maximum; without the limit it would overflow.
-        wait = min(self.maximum, self.base * self.factor ** min(restarts_in_a_row, 64))
-        return wait * (1 + self.jitter * chance)
+        try:
+            grown = self.base * float(self.factor) ** restarts_in_a_row
+        except OverflowError:  # past any maximum
+            grown = self.maximum if self.base else 0.0
+        return min(self.maximum, grown) * (1 + self.jitter * chance)
 
     def row(self, failures: tuple[float, ...], quiet: float) -> tuple[float, ...]:
         """Return those of *failures* (times, oldest first) that are one row with the last."""
