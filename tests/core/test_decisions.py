@@ -246,3 +246,37 @@ def test_a_group_ends_with_its_significant_children_as_its_rule_says(
 
 def test_a_regroup_knows_when_it_is_due() -> None:
     assert Regroup(["a"], 7.5).due == 7.5
+
+
+def test_every_strategy_and_every_rule_of_a_groups_end_is_known_by_its_name() -> None:
+    for strategy in ("one_for_one", "one_for_all", "rest_for_one"):
+        assert Supervision(strategy=strategy).strategy == strategy
+    for rule in ("never", "any_significant", "all_significant"):
+        assert Supervision(auto_shutdown=rule).auto_shutdown == rule
+
+
+def test_a_backoff_may_be_short_and_need_not_grow_but_has_bounds() -> None:
+    assert Backoff(factor=1, maximum=0.5, jitter=0).delay(9, 0) == 0.1
+    assert Backoff(factor=1000, jitter=0).delay(1, 0) == 30
+    with pytest.raises(ValueError, match="factor"):
+        Backoff(factor=1001)
+
+
+@pytest.mark.parametrize("restarts", [1000, 10**6])
+def test_a_wait_grows_up_to_its_maximum_however_slowly_and_never_past_it(restarts: int) -> None:
+    assert Backoff(factor=1.01, maximum=30, jitter=0).delay(restarts, 0) == 30
+    assert Backoff(factor=2, maximum=30, jitter=0).delay(restarts, 0) == 30
+    assert Backoff(base=0, factor=2, jitter=0).delay(restarts, 0) == 0
+
+
+def test_the_waits_of_a_row_are_counted_from_where_the_row_begins() -> None:
+    backoff = Backoff(base=1, factor=2, maximum=100, jitter=0)
+    # Quiet before 100, so a new row begins there; after its first wait of 1 s, 3 s of quiet.
+    assert backoff.row((0.0, 100.0, 104.0), quiet=2) == (104.0,)
+    assert backoff.row((0.0, 100.0, 102.5), quiet=2) == (100.0, 102.5)
+
+
+def test_a_wait_that_was_jittered_to_the_most_is_no_quiet() -> None:
+    backoff = Backoff(base=1, factor=2, maximum=100, jitter=0.5)
+    assert backoff.row((0.0, 3.6), quiet=2) == (3.6,)
+    assert backoff.row((0.0, 3.4), quiet=2) == (0.0, 3.4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import functools
 import json
 import subprocess
 import sys
@@ -87,7 +88,7 @@ class Tree:
     size: int = attrs.field(init=False, default=1)
 
 
-@register_type
+@functools.partial(register_type, tag="codec_order")  # an example of the docs has the short one
 @dataclasses.dataclass
 class Order:
     items: list[str]
