@@ -154,15 +154,16 @@ class Ending(Patience):
 
     def stop(self, reason: ExitReason) -> None:
         """Stop after the turn in progress, before anything that is queued."""
-        if self.phase >= STOPPING or self.pending & STOP:
-            return
         if (
-            self.kin is None
+            self.phase == RUNNING
+            and not self.pending
+            and self.kin is None
             and self.ctx is None
-            and self.phase == RUNNING
             and not self.actor.has_stop_hook
         ):
             self.terminate(reason)  # there is nothing to wait for, as with most actors
+            return
+        if self.phase >= STOPPING or self.pending & STOP:
             return
         self.reason = reason
         if self.ctx is not None:
@@ -282,10 +283,10 @@ class Ending(Patience):
     def terminate(self, reason: ExitReason) -> None:  # noqa: C901  (a call would cost a tenth)
         """End for good: free the name, return what was queued, tell who watches."""
         self.phase, self.reason, self.pending = STOPPED, reason, 0
-        parent, group = self.parent, None
-        if parent is not None and parent.kin is not None:
-            group = parent.kin.group
-            parent.kin.children.pop(self.own_name, None)
+        parent = self.parent
+        family = None if parent is None else parent.kin
+        if family is not None:
+            family.children.pop(self.own_name, None)
         if self.mailbox is not None:
             self.me.return_mail()
         if self.kin is not None:
@@ -293,16 +294,17 @@ class Ending(Patience):
         system: System = self.dispatcher.owner
         if system.listeners:
             system.publish(ActorStopped(self.ref, reason))
-        options = self.options
-        if options.dedicated_task:
+        if self.options.dedicated_task:
             self.dispatcher.retire()
-        if parent is None or group is None:
+        if parent is None or family is None:
             return
         if parent.phase > RUNNING:
             if parent.phase in {ENDING, STOPPING}:
                 parent.wake(WIND_DOWN)
         # Most children mean nothing to a parent that goes on.
-        elif group.regroup is not None or group.counts_children or options.significant:
+        elif (group := family.group) is not None and (
+            group.regroup is not None or group.counts_children or self.options.significant
+        ):
             parent.child_gone(self.me, reason)
 
     def _tell_kin(self, kin: Kin, news: Terminated) -> None:
