@@ -113,6 +113,14 @@ class BaseChatClient(ChatPipeline[OptionsCoT]):
         """Give the address of the service, for traces."""
         return "Unknown"
 
+    def is_pointer(self, conversation_id: str) -> bool:  # noqa: ARG002 (a service's clients look at it)
+        """Say whether an id of a conversation only points at what was said up to then.
+
+        Then it can be dropped, and the whole conversation sent instead; otherwise the id is the
+        conversation itself.
+        """
+        return False
+
     def as_agent(
         self,
         *,

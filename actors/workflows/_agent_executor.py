@@ -31,6 +31,7 @@ from actors.workflows._agent_input import (
 from actors.workflows._agent_session import (
     bring_home,
     held_by,
+    settle_replay,
     stored,
     unstored,
     working_session,
@@ -192,6 +193,7 @@ class AgentExecutor(Executor):
         state: AgentExecutorState = ctx.state
         session = working_session(self.agent, self._session, state.session)
         messages = unheld(conversation, held_by(session, state.full_conversation))
+        messages = settle_replay(self.agent, session, conversation, messages, ctx)
         if not messages:
             _log.warning("agent executor %r runs its agent without any new message", self.id)
         # Once for the turn: a listener may come in the middle of it.

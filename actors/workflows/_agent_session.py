@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._durable._session import StoredSession
+from protocols._agents import AgentExecutorRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,34 @@ def bring_home(given: Any, session: Any, ctx: TurnContext) -> None:
     """Have a session that was given take over what *session* has learnt, when the turn counts."""
     if given is not None and session is not given:
         ctx._at_commit(lambda: given.adopt(session))  # noqa: SLF001  (for executors of ours)
+
+
+def settle_replay(
+    agent: Any, session: Any, conversation: Sequence[Message], new: list[Message], ctx: Any
+) -> list[Message]:
+    """Return what an agent is to read where somebody sends it a conversation anew.
+
+    If a service keeps a conversation under an id already, it would have everything twice. An id
+    that only points at what was said before is dropped, and all is sent; one that *is* the
+    conversation over there is kept, and what the service can't have yet is sent.
+
+    Args:
+        agent: the agent; its client says which kind of id it has.
+        session: its session, which is changed.
+        conversation: what was sent, and what was there before.
+        new: what of it the agent doesn't have yet.
+        ctx: of the turn; another agent's answer is news and no repetition.
+    """
+    known = getattr(session, "service_session_id", None)
+    is_request = isinstance(ctx.delivery.message, AgentExecutorRequest)
+    if known is None or not is_request or not any(m.role == "assistant" for m in new):
+        return new
+    is_pointer = getattr(getattr(agent, "client", None), "is_pointer", None)
+    if callable(is_pointer) and is_pointer(known):
+        session.service_session_id = None
+        return list(conversation)
+    last = max(at for at, message in enumerate(new) if message.role in {"assistant", "tool"})
+    return new[last + 1 :]
 
 
 def held_by(session: Any, seen: Sequence[Message]) -> Sequence[Message]:

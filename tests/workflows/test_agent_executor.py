@@ -299,6 +299,46 @@ async def test_an_agent_whose_service_keeps_the_conversation_gets_what_is_new() 
     assert client.seen[1].options["conversation_id"] == "conv"
 
 
+class Pointing(ScriptedChatClient[Any]):
+    """Ids of this client's service only point at what was said."""
+
+    def is_pointer(self, conversation_id: str) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_pointer", [True, False])
+async def test_a_conversation_that_is_sent_anew_is_not_sent_beside_its_id(
+    is_pointer: bool,
+) -> None:
+    """Case A4 of the list, its second half: which kind of id it is says the client."""
+    kind = Pointing if is_pointer else ScriptedChatClient
+    client: ScriptedChatClient[Any] = kind(_kept("a1"), _kept("a2"))
+    a = Agent(client, name="A")
+    call = Content.from_function_call("c1", "look", arguments="{}")
+    replayed = [
+        Message("user", ["hi"]),
+        Message("assistant", [call]),
+        Message("tool", [Content.from_function_result("c1", result="42")]),
+        Message("user", ["and now?"]),
+    ]
+
+    @executor(id="replay")
+    async def replay(response: AgentExecutorResponse, ctx: WorkflowContext[Any]) -> None:
+        if len(client.seen) == 1:
+            await ctx.send_message(AgentExecutorRequest(replayed, should_respond=True))
+
+    await run(
+        WorkflowBuilder(start_executor=a).add_edge(a, replay).add_edge(replay, a).build(), "x"
+    )
+    seen = client.seen[1]
+    if is_pointer:
+        assert "conversation_id" not in seen.options
+        assert seen.messages == replayed
+    else:
+        assert seen.options["conversation_id"] == "conv"
+        assert seen.texts == ["and now?"]
+
+
 def _kept(text: str) -> Any:
     from protocols._responses import ChatResponse
 

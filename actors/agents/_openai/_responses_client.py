@@ -37,6 +37,10 @@ class OpenAIChatClient(OpenAIEndpointClient[OptionsT]):
     STORES_BY_DEFAULT: ClassVar[bool] = True
     MODEL_VARIABLES: ClassVar[tuple[str, ...]] = ("OPENAI_CHAT_MODEL", "OPENAI_MODEL")
 
+    def is_pointer(self, conversation_id: str) -> bool:
+        """An id of a response points at what was said until then; one of a conversation doesn't."""
+        return not conversation_id.startswith("conv_")
+
     def _body(
         self, messages: Sequence[Message], options: Mapping[str, Any], *, stream: bool
     ) -> dict[str, Any]:
