@@ -86,6 +86,20 @@ async def test_another_thread_is_refused_before_anything_has_changed() -> None:
         assert system.counters(ref) == Counters(accepted=4, handled=4, peak=1)
 
 
+async def test_another_run_of_trio_is_refused_in_its_thread_as_well() -> None:
+    async def elsewhere(act: Callable[[], None]) -> None:
+        act()
+
+    async with open_system() as system:
+        ref, stopped = system.spawn(Recorder), system.spawn(Recorder)
+        stopped.stop()
+        for act in (ref.stop, ref.drain, ref.kill, stopped.stop):
+            error = in_a_thread(partial(trio.run, elsewhere, act))
+            assert isinstance(error, RuntimeError)
+            assert "from_thread" in str(error)
+        assert await ref.ask(1) == (1,)
+
+
 async def test_a_system_may_be_made_in_another_thread_than_it_is_entered_in() -> None:
     system = await trio.to_thread.run_sync(open_system)
     async with system:
