@@ -85,7 +85,7 @@ def look_at(run: Run) -> list[ExecutorFacts]:
 
 
 def _look(cell: ExecutorCell, worker: Worker | None, now: float) -> ExecutorFacts:
-    queued, ctx = len(cell.mailbox.queue), cell.ctx
+    queued, ctx = cell.queued, cell.ctx
     if worker is None or ctx is None:
         return ExecutorFacts(cell.name, queued)
     message = shorten(ctx.delivery.message)

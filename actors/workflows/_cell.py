@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from actors._core._errors import OutboxLimitError, TurnTimeoutError
-from actors._core._mailbox import Mailbox
 from actors._core._turn import expose
 from actors.workflows._context import TurnContext
 from actors.workflows._deliveries import ChildTurn
@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 
 
 class ExecutorCell:
-    """One executor of one run. It has no task."""
+    """One executor of one run. It has no task.
+
+    Its queue needs none of what a mailbox has: admission is the run's affair, whose outbox has
+    the bound. Most executors never have two messages at a time; so the next one is in ``first``,
+    and there is no queue behind it before there is a second.
+    """
 
     __slots__ = (
         "conductor",
@@ -38,11 +43,12 @@ class ExecutorCell:
         "ctx",
         "executor",
         "find",
+        "first",
         "is_plain",
         "is_scheduled",
         "is_torn",
-        "mailbox",
         "name",
+        "rest",
         "rolls_back_by_hooks",
         "shown_as",
         "snapshot",
@@ -56,8 +62,9 @@ class ExecutorCell:
         self.name = executor.id
         self.find = executor.finder
         self.state = executor.state
-        # Admission is the run's affair: its outbox has the bound, not each mailbox.
-        self.mailbox = Mailbox(float("inf"))
+        self.first: Delivery | None = None
+        # Only ever anything in it if there is a first.
+        self.rest: deque[Delivery] | None = None
         self.is_scheduled = False
         self.context = conductor.context
         self.ctx: TurnContext | None = None
@@ -101,23 +108,35 @@ class ExecutorCell:
         """What a later run of the same state goes on from."""
         return self.snapshot if self.rolls_back_by_hooks else self.state
 
+    @property
+    def queued(self) -> int:
+        """How many deliveries wait for their turn."""
+        return 0 if self.first is None else 1 + len(self.rest or ())
+
     def push(self, delivery: Delivery) -> None:
         """Queue *delivery*."""
-        mailbox = self.mailbox
-        mailbox.accepted += 1
-        mailbox.queue.append(delivery)
+        if self.first is None:
+            self.first = delivery
+        else:
+            self._queue().append(delivery)
         if not self.is_scheduled:
             self.is_scheduled = True
             self.conductor.dispatcher.schedule(self)
 
     def take_back(self) -> None:
         """Take the next delivery off the queue: there is to be no turn for it."""
-        self.mailbox.queue.popleft()
-        self.mailbox.handled += 1
+        self.first = self.rest.popleft() if self.rest else None
 
     def push_back(self, delivery: Delivery) -> None:
         """Make *delivery* the next one again: its turn never was."""
-        self.mailbox.queue.appendleft(delivery)
+        if self.first is not None:
+            self._queue().appendleft(self.first)
+        self.first = delivery
+
+    def _queue(self) -> deque[Delivery]:
+        if self.rest is None:
+            self.rest = deque()
+        return self.rest
 
     # ------------------------------------------------------------------ turns
 
@@ -126,15 +145,14 @@ class ExecutorCell:
         worker: Worker,  # noqa: ARG002
     ) -> Coroutine[Any, Any, Any] | None:
         """Start a turn for the oldest delivery."""
-        conductor, mailbox = self.conductor, self.mailbox
-        is_over = conductor.dispatcher.closed or conductor.has_ended
-        if not mailbox.queue or is_over:
+        conductor, delivery = self.conductor, self.first
+        if delivery is None or conductor.dispatcher.closed or conductor.has_ended:
             self.is_scheduled = False
             return None
         if len(conductor.outbox.open) > conductor.max_in_flight and self._is_full(conductor):
             self.is_scheduled = False
             return None
-        delivery: Delivery = mailbox.queue.popleft()
+        self.first = self.rest.popleft() if self.rest else None
         seq, message, request = delivery.seq, delivery.message, delivery.request
         failed = conductor.attempts.failed
         attempt = failed.get(seq, 0) + 1 if failed else 1
@@ -153,15 +171,17 @@ class ExecutorCell:
         try:
             if request is not None:
                 return self._answer(ctx, request, message)
-            found = self.find(message)
-            assert found is not None, f"{self.name!r} has no handler for what it says it takes"
-            ctx.sends, ctx.yields = found.sends, found.yields
+            # Taken out of the slots first: called in there, neither would be fast.
+            find = self.find
+            found = find(message)
+            assert found is not None, f"{name!r} has no handler for what it says it takes"
+            function, ctx.sends, ctx.yields = found.function, found.sends, found.yields
             if delivery.is_made:
                 # An attempt that changes the list a join released must not change the next's.
                 message = list(message)
             if self.is_plain:
-                return found.function(self.executor, message, ctx)
-            return self._careful(ctx, partial(found.function, self.executor, message, ctx))
+                return function(self.executor, message, ctx)
+            return self._careful(ctx, partial(function, self.executor, message, ctx))
         except Exception as exc:  # noqa: BLE001  (a decorator that isn't async: the turn's error)
             return self._careful(ctx, partial(_raise, exc))
 
@@ -234,9 +254,8 @@ class ExecutorCell:
         # A run of many executors would keep that many contexts for the collector to walk over.
         self.ctx, self.context = None, conductor.context
         ctx.is_open = self.is_torn = False
-        self.mailbox.handled += 1
         conductor.commit(ctx)
-        if not self.mailbox.queue or conductor.is_over:
+        if self.first is None or conductor.is_over:
             self.is_scheduled = False
             return False
         return True
@@ -252,7 +271,7 @@ class ExecutorCell:
         return self._has_more() if is_ready else self._wait()
 
     def _has_more(self) -> bool:
-        more = bool(self.mailbox.queue) and not self.conductor.is_over
+        more = self.first is not None and not self.conductor.is_over
         self.is_scheduled = more
         return more
 

@@ -101,13 +101,12 @@ class Conductor:
         self.interrupted: set[int] = set()
         # Commits that the gate still holds back.
         self.unsettled = 0
+        # Whether it has ended before the run has.
+        self.has_ended = False
         # What turns did outside, by delivery; kept where turns may be run again.
         self.journals: dict[int, Journal] | None = None
         if run.gate is not None or settings.is_supervised or settings.schedule == "flow":
             self.journals = {}
-
-    # Whether it has ended before the run has.
-    has_ended = False
 
     # Whether outputs must be whole even if somebody listens.
     wants_whole = False
@@ -265,9 +264,8 @@ class Conductor:
                     self._ask(rare, news)
                 if rare.taken is not None:
                     self.children.take(rare.taken)
-            data = [message for message, _ in ctx.sent] + ctx.outputs or None
             if rare is None or rare.taken is None or rare.taken.is_idle:
-                news.events.append(self._about("executor_completed", ctx, data))
+                news.events.append(self._about("executor_completed", ctx, ctx.said()))
             self._conclude(ctx, news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
             self.fail(exc)
@@ -322,17 +320,12 @@ class Conductor:
         self.unsettled -= 1
         self.settle(news)
 
-    def settle(self, news: News) -> None:  # noqa: C901  (once per hop, like a turn)
+    def settle(self, news: News) -> None:
         """Publish what a commit brought, now that it is safe."""
-        reports = self.reports
         for effects in news.applied:
             if effects.outputs or effects.rare is not None:
                 self._publish(effects)
-        for event in news.events:
-            if event.type == "status":
-                reports.tell_status(event)
-            else:
-                reports.emit(event)
+        self.reports.publish(news.events, has_statuses=news.has_statuses)
         if self.run.error is not None:
             return
         cells = self.cells
@@ -460,6 +453,7 @@ class Conductor:
             if self.reports.status is WorkflowRunState.IN_PROGRESS:
                 status = self.reports.status = WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
                 news.events.append(WorkflowEvent("status", None, False, status))
+                news.has_statuses = True
 
     def apply(self, effects: Effects, news: News) -> None:
         """Make a committed turn count: what it wrote and sent now, its outputs when it is safe."""

@@ -174,6 +174,13 @@ class TurnContext(WorkflowContext[Any, Any]):
         if conductor.emit(msgspec.structs.replace(event, from_executor=True, path=conductor.path)):
             await conductor.room()
 
+    def said(self) -> list[Any] | None:
+        """Return what it has sent and yielded; None if it was silent."""
+        sent, outputs = self.sent, self.outputs
+        if not outputs and len(sent) == 1:  # as in a chain
+            return [sent[0][0]]
+        return [message for message, _ in sent] + outputs or None
+
     def forget(self) -> None:
         """Forget all that this attempt has done: it failed, and the run goes on."""
         self.sent, self.outputs, self.writes, self.rare = [], [], None, None

@@ -136,9 +136,11 @@ class Effects(msgspec.Struct, frozen=True):
 class News(msgspec.Struct):
     """What a commit has to publish once it is safe: events first, then what follows from it.
 
-    ``applied`` are the effects that this commit made count: the turn's own, or a round's.
+    ``applied`` are the effects that this commit made count: the turn's own, or a round's;
+    ``has_statuses`` says whether some of the events are about the status of the run.
     """
 
     events: list[Any] = []  # (msgspec makes a new one for each)
     deliveries: list[Delivery] = []
     applied: list[Effects] = []
+    has_statuses: bool = False

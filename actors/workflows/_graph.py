@@ -45,6 +45,7 @@ class Routes:
         is_plain: whether it is no source of a join or map.
         static: targets that need no condition, in order of declaration.
         is_static: whether no group has a condition, so that ``static`` is the whole answer.
+        is_direct: whether it is both: a message just goes to those in ``static`` that take it.
         targets: the targets of each group, made ready for asking.
     """
 
@@ -55,6 +56,7 @@ class Routes:
     is_plain: bool = attrs.field(init=False)
     static: tuple[str, ...] = attrs.field(init=False)
     is_static: bool = attrs.field(init=False)
+    is_direct: bool = attrs.field(init=False)
     targets: tuple[tuple[EdgeGroup, tuple[str, ...]], ...] = attrs.field(init=False)
 
     @is_plain.default
@@ -69,6 +71,10 @@ class Routes:
     @is_static.default
     def _is_static(self) -> bool:
         return not any(group.is_conditional for group in self.groups)
+
+    @is_direct.default
+    def _is_direct(self) -> bool:
+        return self.is_plain and self.is_static
 
     @targets.default
     def _targets(self) -> tuple[tuple[EdgeGroup, tuple[str, ...]], ...]:

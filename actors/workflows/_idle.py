@@ -50,6 +50,11 @@ class TimedReports(Reports):
         self.last = trio.current_time()
         return super().emit(event)
 
+    def publish(self, events: list[WorkflowEvent], *, has_statuses: bool) -> None:
+        """As `Reports.publish`."""
+        self.last = trio.current_time()
+        super().publish(events, has_statuses=has_statuses)
+
 
 async def watch(  # noqa: ASYNC910  (it ends when there is nothing to wait for)
     run: Run, reports: TimedReports, seconds: float

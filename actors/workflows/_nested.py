@@ -27,7 +27,6 @@ class NestedConductor(Conductor):
         self.parent = parent
         self.key = key
         self.host = host
-        self.has_ended = False
         self._failure: Exception | None = None
         self._has_asked = False
         child = parent.carry.children[key]

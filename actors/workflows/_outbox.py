@@ -137,6 +137,9 @@ class Outbox:
             for message, target_id in effects.sent:
                 self.leftovers.add_message(graph, source, message, target_id)
             return
+        if routes is not None and routes.is_direct and chosen is None:
+            self._send_directly(routes.static, effects, news)
+            return
         sources, scope, depth = (source,), effects.scope, effects.depth + 1
         for index, (message, target_id) in enumerate(effects.sent):
             targets = (
@@ -152,6 +155,22 @@ class Outbox:
                 is_taken = self._gather(routes, effects, message, target_id, news)
             if not is_taken and not targets:
                 self.leftovers.add_message(graph, source, message, target_id)
+
+    def _send_directly(self, static: tuple[str, ...], effects: Effects, news: News) -> None:
+        """As `send`, where there is nothing to ask but who takes a message: in most graphs."""
+        source, accepts = effects.source, self._graph.accepts
+        sources, scope, depth = (source,), effects.scope, effects.depth + 1
+        for message, target_id in effects.sent:
+            wanted = static
+            if target_id is not None:
+                wanted = (target_id,) if target_id in static else ()
+            is_taken = False
+            for target in wanted:
+                if accepts[target](message):
+                    self.deliver(target, sources, message, news, None, scope, depth)
+                    is_taken = True
+            if not is_taken:
+                self.leftovers.add_message(self._graph, source, message, target_id)
 
     # ------------------------------------------------------------------ joins
 

@@ -62,6 +62,17 @@ class Reports:
         feed.put(event)
         return feed.is_full
 
+    def publish(self, events: list[WorkflowEvent], *, has_statuses: bool) -> None:
+        """Tell the events of a commit."""
+        if self.feed is None and not has_statuses:
+            self.events += events
+            return
+        for event in events:
+            if event.type == "status":
+                self.tell_status(event)
+            else:
+                self.emit(event)
+
     async def room(self) -> None:  # noqa: ASYNC910  (a reader that keeps up is not waited for)
         """Wait until the listener has caught up."""
         if self.feed is not None:

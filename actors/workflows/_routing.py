@@ -45,6 +45,8 @@ def static_targets(
     wanted, accepts = routes.static, graph.accepts
     if target_id is not None:
         wanted = (target_id,) if target_id in wanted else ()
+    if not wanted:  # of a join, mostly
+        return ()
     if len(wanted) == 1:  # a chain, the commonest of all graphs
         return wanted if accepts[wanted[0]](message) else ()
     return tuple([target for target in wanted if accepts[target](message)])
@@ -94,13 +96,15 @@ def accepting_joins(
     routes = graph.routes.get(source_id)
     if routes is None or not routes.joins:
         return ()
-    joins = graph.joins
+    joins, accepts, indexes = graph.joins, graph.accepts, routes.joins
+    if len(indexes) == 1 and target_id is None:  # as nearly always
+        return indexes if accepts[joins[indexes[0]].target]([message]) else ()
     return tuple(
         [
             index
-            for index in routes.joins
+            for index in indexes
             if (target_id is None or joins[index].target == target_id)
-            and graph.accepts[joins[index].target]([message])
+            and accepts[joins[index].target]([message])
         ]
     )
 

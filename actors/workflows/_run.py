@@ -63,6 +63,8 @@ class Run(Life):
             self.reports = TimedReports(self.reports)
         self.chance = chance
         self.gate = gate
+        # Whether the run is to end at the end of the round in progress.
+        self.ends_after_round = False
         # What executors keep open; made when it is first needed.
         self.resources: Resources | None = None
         self.conductor = Conductor(self, graph, settings, carry)
@@ -129,9 +131,6 @@ class Run(Life):
     def go_on_from(self, carry: Carry) -> None:
         """Take over a state that had to be loaded first."""
         self.conductor = Conductor(self, self.graph, self.settings, carry)
-
-    # Whether the run is to end at the end of the round in progress.
-    ends_after_round = False
 
     def went_idle(self) -> None:
         """Nothing is on its way any more: the run is done."""

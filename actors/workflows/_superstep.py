@@ -58,7 +58,13 @@ class Superstep:
             # Not raised: the commit that brought us here is told of, and then the failure.
             conductor.fail(not_done(conductor, "supersteps"))
             return
-        news.events.append(self._event("superstep_started", self.number + 1, conductor.path))
+        number, path = self.number + 1, conductor.path
+        # By position, as below: once per hop.
+        news.events.append(
+            WorkflowEvent(
+                "superstep_started", None, False, None, None, None, number, None, None, path
+            )
+        )
 
     @property
     def waiting(self) -> Mapping[int, Effects]:
@@ -88,12 +94,14 @@ class Superstep:
             conductor.apply(effects, news)  # the only turn of its round
         if not conductor.graph.is_simple:
             conductor.outbox.conclude(news)
-        self.number += 1
-        news.events.append(self._event("superstep_completed", self.number, conductor.path))
+        self.number = number = self.number + 1
+        path = conductor.path
+        news.events.append(
+            WorkflowEvent(
+                "superstep_completed", None, False, None, None, None, number, None, None, path
+            )
+        )
         if conductor.inputs:
             conductor.bring_in(news)
         if conductor.outbox.open and conductor.goes_on():
             self.start(conductor, news)
-
-    def _event(self, kind: str, number: int, path: tuple[str, ...] | None) -> WorkflowEvent:
-        return WorkflowEvent(kind, None, False, None, None, None, number, None, None, path)

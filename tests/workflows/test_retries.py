@@ -54,6 +54,20 @@ class Saves(Keeps):
         self.items = state["items"]
 
 
+async def test_a_message_that_is_tried_again_stays_before_those_that_wait_behind_it() -> None:
+    began: list[int] = []
+
+    @executor(id="once")
+    async def once(message: int, ctx: WorkflowContext[Any, Any]) -> None:
+        began.append(message)
+        if message == 1 and ctx.attempt == 1:
+            raise ValueError("no")
+
+    workflow = chain(sends("start", 1, 2, 3, 4), once, supervision=AT_ONCE)
+    await workflow.run(0)
+    assert began == [1, 1, 2, 3, 4]
+
+
 async def test_a_snapshot_is_not_the_live_list() -> None:
     """Rule R34: otherwise the failed turn would have changed its own way back."""
     workflow = chain(sends("start", 1, 2), Saves(), supervision=PATIENT)

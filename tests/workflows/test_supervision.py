@@ -305,6 +305,19 @@ async def test_a_run_in_which_nothing_happens_is_ended_and_says_who_was_busy(
     assert caught.value.busy == ("b",)
 
 
+async def test_a_turn_that_ends_in_silence_is_something_that_happens(autojump_clock: Any) -> None:
+    @executor(id="silent")
+    async def silent(message: int, ctx: WorkflowContext[Any, Any]) -> None:
+        await trio.sleep(8)
+
+    idle = Supervision(max_restarts=0, idle_timeout=10)
+    start = sends("start", 1)
+    builder = WorkflowBuilder(start_executor=start, supervision=idle)
+    builder.add_fan_out_edges(start, [silent, slow("b", 16)])
+
+    assert (await builder.build().run(0)).get_final_state() is WorkflowRunState.IDLE
+
+
 async def test_a_run_that_streams_is_not_idle(autojump_clock: Any) -> None:
     @executor(id="drips")
     async def drips(message: int, ctx: WorkflowContext[Any, int]) -> None:
