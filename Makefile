@@ -11,7 +11,7 @@ demo: $(MODEL)
 
 test: $(MODEL)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -m "not long"
+	$(BIN)/coverage run -m pytest -q -n auto -m "not long"
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --fail-under=95
 
