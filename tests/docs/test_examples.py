@@ -22,6 +22,10 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 PAGES = [page for page in PAGES if page.parent.name != "changes"]
 
 PRINTED = {
+    "long_conversation": (
+        "['I am Ada.']\n['I am Ada.', 'I see.', 'I like frogs.']\n"
+        "['I like frogs.', 'I see.', 'Who am I?']\n"
+    ),
     "first_actor": "5\n",
     "first_workflow": "['6 words: too long']\n",
     "stream_events": (
