@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.workflows._result import Undelivered
+from actors.workflows._switch import SwitchCaseEdgeGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,6 +43,10 @@ class Leftovers:
         if not any(graph.accepts[target](message) for target in targets):
             known = ", ".join([*map(repr, targets), *_others(graph, routes)])
             reason = f"none of the targets of {source!r} ({known}) has a handler for a {kind}"
+            self._found.append(Undelivered(source, message, reason))
+        elif any(isinstance(group, SwitchCaseEdgeGroup) for group, _ in routes.targets):
+            # A switch always chooses somebody, so it was somebody who can't take it.
+            reason = f"the case of {source!r} that was chosen has no handler for a {kind}"
             self._found.append(Undelivered(source, message, reason))
 
     def add_late(self, join: Join, source: str, message: Any) -> None:

@@ -107,6 +107,26 @@ async def test_a_send_to_a_stranger_is_no_error_and_not_forgotten() -> None:
 # ---------------------------------------------------------------------------- ends
 
 
+@pytest.mark.parametrize("schedule", ["superstep", "flow"])
+async def test_a_case_that_is_chosen_and_can_not_take_the_message_is_reported(
+    schedule: Any,
+) -> None:
+    @executor(id="text")
+    async def text(message: str, ctx: WorkflowContext) -> None:
+        raise AssertionError("it can't take an int")
+
+    @executor(id="number")
+    async def number(message: int, ctx: WorkflowContext) -> None:
+        raise AssertionError("it wasn't chosen")
+
+    start = sends("S", 1)
+    cases = [Case(lambda message: True, text), Default(number)]
+    builder = WorkflowBuilder(start_executor=start, schedule=schedule)
+    result = await builder.add_switch_case_edge_group(start, cases).build().run(0)
+    [undelivered] = result.undelivered
+    assert undelivered.reason == "the case of 'S' that was chosen has no handler for a int"
+
+
 async def test_a_cancellation_that_a_turn_keeps_to_itself_is_nobody_s_business() -> None:
     """Case D12 of the list, the harmless half."""
 
