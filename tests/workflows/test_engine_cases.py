@@ -120,7 +120,7 @@ async def test_a_case_that_is_chosen_and_can_not_take_the_message_is_reported(
         raise AssertionError("it wasn't chosen")
 
     start = sends("S", 1)
-    cases = [Case(lambda message: True, text), Default(number)]
+    cases: list[Case | Default] = [Case(lambda _: True, text), Default(number)]
     builder = WorkflowBuilder(start_executor=start, schedule=schedule)
     result = await builder.add_switch_case_edge_group(start, cases).build().run(0)
     [undelivered] = result.undelivered
