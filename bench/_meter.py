@@ -59,7 +59,7 @@ class Meter:
 
     def record(self, value: float) -> None:
         """Add a lap that was measured otherwise."""
-        self._laps.append(value)
+        self._laps.append(float(value))
 
 
 def resident_bytes() -> int:

@@ -162,7 +162,9 @@ def _step(kind: str, kilobytes: int) -> Row:
         f"durable.step.{kind.lower()}.{kilobytes}",
         "superstep",
         ours(f"{_KINDS[kind]}, {kilobytes:,} KB", step, kind, kilobytes),
-        (*beside, Beside(least)) if kilobytes > 1 else beside,
+        (*beside, Beside(least, at_most=1.5 if kind == "NORMAL" else None))
+        if kilobytes > 1
+        else beside,
     )
 
 
