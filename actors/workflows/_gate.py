@@ -24,6 +24,9 @@ class Gate(Protocol):
             news: what follows from it.
         """
 
+    def forget_result(self) -> None:
+        """Note that a run that had nothing to do is given something: a new result begins."""
+
     def try_again(self, conductor: Conductor, ctx: TurnContext) -> None:
         """Note that a turn raised, and is tried again."""
 

@@ -42,6 +42,15 @@ class StandingRun(Run):
         super().__init__(*args, **options)
         # Set while there is nothing to do, and at the end.
         self.rest = trio.Event()
+        # Set when what it goes on with is there: only then can it take in more.
+        self.begun = trio.Event()
+
+    def begin(self) -> None:
+        """Deliver what it begins with, and let others in."""
+        try:
+            super().begin()
+        finally:
+            self.begun.set()
 
     def went_idle(self) -> None:
         """Nothing is on its way: say so, and wait."""
@@ -63,6 +72,8 @@ class StandingRun(Run):
             self.stop_resting()
             self.reports.forget()
             conductor.forget_result()
+            if self.gate is not None:
+                self.gate.forget_result()
             conductor.schedule.begin_anew()
             waits = bool(conductor.requests)
             self.reports.say(State.IN_PROGRESS_PENDING_REQUESTS if waits else State.IN_PROGRESS)
@@ -97,10 +108,26 @@ class OpenRun:
     async def __aenter__(self) -> Self:  # noqa: ASYNC910  (as opening a nursery)
         if self._run is not None:
             raise RuntimeError("an open run is entered once; ask the workflow for another one")
-        self._run = self._make_run(self._listeners)
+        run = self._run = self._make_run(self._listeners)
         self._manager = trio.open_nursery()
         (await self._manager.__aenter__()).start_soon(self._pump)
+        if run.gate is not None:
+            await self._loaded(run)
         return self
+
+    async def _loaded(self, run: StandingRun) -> None:
+        """Wait until the storage has given what the run goes on with.
+
+        Raises:
+            Exception: it can't be gone on with; there is no block then.
+        """
+        try:
+            await run.begun.wait()
+        except BaseException as exc:
+            await self.__aexit__(type(exc), exc, None)  # noqa: ASYNC102  (it cancels first)
+            raise
+        if self._failure is not None:
+            await self.__aexit__(None, None, None)
 
     async def _pump(self) -> None:  # noqa: ASYNC910  (a run passes schedule points)
         run = self._running
@@ -114,6 +141,7 @@ class OpenRun:
             self._has_ended = True
             self._listeners.end()
             run.rest.set()
+            run.begun.set()
 
     async def __aexit__(  # noqa: ASYNC910  (leaving a nursery is a schedule point)
         self,

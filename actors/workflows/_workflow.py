@@ -162,9 +162,9 @@ class Workflow:
         key: int | None = None
         start: Carry | Resumption
         if checkpoint_id is not None:
-            self._check_resumption(message, storage)
-            fresh = RunKwargs.given(self.graph, *kwargs)
-            start = Resumption(checkpoint_id, responses, fresh, allow_changes)
+            start = self._resumption(
+                checkpoint_id, message, responses, kwargs, storage, allow_changes
+            )
         elif message is None and responses is None:
             raise ValueError(
                 f"workflow {self.name!r}: give run() a message, or the responses that it waits for"
@@ -187,9 +187,14 @@ class Workflow:
         include_status_events: bool = False,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        checkpoint_id: str | None = None,
         checkpoint_storage: CheckpointStorage | None = None,
+        allow_changes: bool = False,
     ) -> OpenRun:
         """Make a run that takes messages and answers while it goes on: ``async with`` it.
+
+        With a storage, entering the block waits until what the run goes on with is loaded, and
+        raises what is wrong with that.
 
         Args:
             message: what the start executor gets first; nothing if not given.
@@ -197,10 +202,13 @@ class Workflow:
             include_status_events: as in `run`.
             function_invocation_kwargs: as in `run`.
             client_kwargs: as in `run`.
+            checkpoint_id: go on from this checkpoint, as in `run`.
             checkpoint_storage: as in `run`.
+            allow_changes: as in `run`.
 
         Raises:
-            ValueError: both a message and responses are given, or an answer that doesn't fit.
+            ValueError: both a message and one of the others are given, or a checkpoint without a
+                storage, or an answer that doesn't fit.
             RuntimeError: there are responses, but no run waits for any.
             WorkflowException: another run is going on with the same executor objects; or the
                 run that is to be gone on with is already, or can't be told from others.
@@ -210,8 +218,15 @@ class Workflow:
         self._exclusive.check()
         kwargs = function_invocation_kwargs, client_kwargs
         storage = checkpoint_storage or self.settings.checkpoint_storage
-        begun = self._begin(message, responses, kwargs)
-        make_run = partial(self._make_run, StandingRun, *begun, storage, include_status_events)
+        key: int | None = None
+        start: Carry | Resumption
+        if checkpoint_id is not None:
+            start = self._resumption(
+                checkpoint_id, message, responses, kwargs, storage, allow_changes
+            )
+        else:
+            key, start = self._begin(message, responses, kwargs)
+        make_run = partial(self._make_run, StandingRun, key, start, storage, include_status_events)
         return OpenRun(self.name, make_run)
 
     def _make_run(
@@ -268,7 +283,16 @@ class Workflow:
         self._exclusive.count(1)
         return run
 
-    def _check_resumption(self, message: Any, storage: CheckpointStorage | None) -> None:
+    def _resumption(
+        self,
+        checkpoint_id: str,
+        message: Any,
+        responses: Mapping[str, Any] | None,
+        kwargs: tuple[Kwargs | None, Kwargs | None],
+        storage: CheckpointStorage | None,
+        allow_changes: bool,
+    ) -> Resumption:
+        """Check what can be checked without the storage, and say what to go on from."""
         if message is not None:
             raise ValueError(
                 f"workflow {self.name!r}: give run() either a message, which begins anew, or a "
@@ -279,6 +303,8 @@ class Workflow:
                 f"workflow {self.name!r}: a checkpoint_id says nothing without a storage; give "
                 "run() or WorkflowBuilder a checkpoint_storage"
             )
+        fresh = RunKwargs.given(self.graph, *kwargs)
+        return Resumption(checkpoint_id, responses, fresh, allow_changes)
 
     async def _run(self, make_run: Callable[[None], Run]) -> WorkflowRunResult:
         return await make_run(None).execute()

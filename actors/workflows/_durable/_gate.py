@@ -203,6 +203,11 @@ class DurableGate:
             found.update(ledger.waiting_children(conductor))
         return found
 
+    def forget_result(self) -> None:
+        """Note that an open run is given something after it had nothing to do."""
+        assert self._run is not None, "a run is opened before it takes anything in"
+        self.ledger(self._run.conductor).forget_result()
+
     def try_again(self, conductor: Conductor, ctx: TurnContext) -> None:
         """Count a failed attempt, and forget what models said in it."""
         seq = ctx.delivery.seq
