@@ -26,7 +26,7 @@ FILES = sorted(
     path for package in (actors, protocols) for path in Path(package.__path__[0]).rglob("*.py")
 )
 SURFACE = ROOT / "tests" / "surface.txt"
-LAZY = ("actors", "actors.agents", "actors.checkpoint", "actors.workflows", "protocols")
+LAZY = ("actors", "actors._core", "actors.agents", "actors.checkpoint", "actors.workflows", "protocols")
 
 
 def imports_of(path: Path) -> set[str]:
