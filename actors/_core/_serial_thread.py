@@ -86,11 +86,23 @@ class SerialThread:
         await checkpoint_if_cancelled()
         return await self.finish(function)
 
-    async def finish(self, function: Callable[[], T]) -> T:  # noqa: ASYNC910  (it waits)
-        """Do the same also for who is cancelled already: for cleaning up."""
+    async def finish(self, function: Callable[[], T], *, abandons: bool = False) -> T:  # noqa: ASYNC910  (it waits)
+        """Do the same also for who is cancelled already: for cleaning up.
+
+        Args:
+            function: what is done.
+            abandons: whether a cancellation ends the waiting. It is done all the same, some time.
+        """
         call = _Call(function, current_task(), current_trio_token())
         self._submit(call)
-        await wait_task_rescheduled(lambda _: Abort.FAILED)
+
+        def abort(_: object) -> Abort:
+            if not abandons:
+                return Abort.FAILED
+            call.task = None
+            return Abort.SUCCEEDED
+
+        await wait_task_rescheduled(abort)
         if call.error is not None:
             raise call.error
         result: T = call.result
@@ -143,9 +155,14 @@ def _do(call: _Call) -> None:
         call.result = call.function()
     except BaseException as exc:  # noqa: ASYNC103, BLE001  (it is raised where the call was made)
         call.error = exc
-    if call.task is not None and call.token is not None:
+    if call.token is not None:
         with suppress(trio.RunFinishedError):
-            call.token.run_sync_soon(reschedule, call.task)
+            call.token.run_sync_soon(_wake, call)
+
+
+def _wake(call: _Call) -> None:
+    if call.task is not None:  # otherwise nobody waits any more
+        reschedule(call.task)
 
 
 def _tell(news: list[tuple[Told, BaseException | None]]) -> None:

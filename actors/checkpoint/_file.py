@@ -44,7 +44,8 @@ class FileCheckpointStorage(LogStore):
             if default_registry.by_class(cls) is None:
                 register_type(cls)
         self.storage_path = Path(storage_path)
-        super().__init__(ThreadLane(partial(FileBackend, self.storage_path, Sealer(key))))
+        connect = partial(FileBackend, self.storage_path, Sealer(key))
+        super().__init__(ThreadLane(connect, str(self.storage_path)))
 
 
 def _loaded(name: str) -> type:

@@ -40,7 +40,7 @@ class InlineSQLiteLane:
     def __init__(self, path: str, sealer: Sealer) -> None:
         self._path = path
         self._sealer = sealer
-        self._thread = ThreadLane(self._connect)
+        self._thread = ThreadLane(self._connect, path)
         self._inserter: SQLiteBackend | None = None
         self._commits = 0
         self._is_moving = False

@@ -6,13 +6,16 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 import trio
 
 from actors.checkpoint._postgres_backend import SCHEMA, PostgresBackend, prepare, translating
-from actors.checkpoint._thread_lane import ThreadLane
+from actors.checkpoint._thread_lane import CLOSE_BUDGET, ThreadLane
 from protocols._checkpoint_errors import StorageError
 
 if TYPE_CHECKING:
@@ -55,7 +58,9 @@ class PostgresLane:
         self.place = place
         self._sealer = sealer
         self._connections = connections
-        self._writer = ThreadLane(self._connect)
+        self._writer = ThreadLane(self._connect, place)
+        # What commits go over.
+        self._written: psycopg.Connection[Any] | None = None
         self._pool: psycopg_pool.ConnectionPool[Any] | None = None
         self._lock = threading.Lock()
 
@@ -72,7 +77,8 @@ class PostgresLane:
             return connection
 
     def _connect(self) -> Backend:
-        return PostgresBackend(self.connect(), self.place, self._sealer)
+        self._written = self.connect()
+        return PostgresBackend(self._written, self.place, self._sealer)
 
     def _opened_pool(self) -> psycopg_pool.ConnectionPool[Any]:
         import psycopg_pool
@@ -117,12 +123,16 @@ class PostgresLane:
     # ------------------------------------------------------------------ in trio's thread
 
     async def call(self, do: Callable[[Backend], T]) -> T:
-        """Return what *do* returns. If the caller is cancelled, the server stops doing it."""
+        """Return what *do* returns. If the caller is cancelled, the server stops doing it.
+
+        A server that doesn't stop in time is hung up on, and nobody knows what it has done.
+        """
         job = _Job(do)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(job.cancel_if_asked)
-            await trio.to_thread.run_sync(self._run, job)
-            job.is_done = True
+            with job.scope:
+                await trio.to_thread.run_sync(self._run, job, abandon_on_cancel=True)
+            job.over.set()
             nursery.cancel_scope.cancel()
         if job.error is not None:
             raise job.error
@@ -134,12 +144,20 @@ class PostgresLane:
         return self._writer.append(write, saved)
 
     async def close(self) -> None:
-        """Write what is on its way, and close all connections."""
-        with trio.CancelScope(shield=True):
+        """Write what is on its way, and close all connections.
+
+        Raises:
+            StorageError: that took too long. Nobody knows what of it is stored.
+        """
+        try:
             await self._writer.close()
+        finally:
+            if self._written is not None:
+                _hang_up(self._written)
             pool, self._pool = self._pool, None
             if pool is not None:
-                await trio.to_thread.run_sync(pool.close)
+                with trio.move_on_after(CLOSE_BUDGET, shield=True):
+                    await trio.to_thread.run_sync(pool.close, abandon_on_cancel=True)
 
 
 class _Job:
@@ -151,22 +169,45 @@ class _Job:
         self.connection: psycopg.Connection[Any] | None = None
         self.result: Any = None
         self.error: BaseException | None = None
-        self.is_done = False
+        # Who waits for the thread; that is given up only if the server doesn't stop.
+        self.scope = trio.CancelScope(shield=True)
+        self.over = trio.Event()
 
     async def cancel_if_asked(self) -> None:
         """Wait, and have the server stop if that is cancelled before the job is done."""
         try:
             await trio.sleep_forever()
         finally:
-            if not self.is_done:
-                with trio.move_on_after(CANCEL_BUDGET, shield=True):
+            if not self.over.is_set():
+                with trio.move_on_after(CANCEL_BUDGET, shield=True) as budget:
                     await trio.to_thread.run_sync(self._cancel, abandon_on_cancel=True)
+                    await self.over.wait()
+                if budget.cancelled_caught:
+                    self._give_up()
 
     def _cancel(self) -> None:
         # While the lock is held, the connection isn't anybody else's yet.
         with self.lock:
             if self.connection is not None:
                 self.connection.cancel_safe(timeout=CANCEL_BUDGET)
+
+    def _give_up(self) -> None:
+        # Not under the lock, which whoever asks the server may hold for ever.
+        connection = self.connection
+        if connection is not None:
+            _hang_up(connection)
+        self.scope.cancel()
+
+
+def _hang_up(connection: psycopg.Connection[Any]) -> None:
+    """Have the thread that waits for the server wait no more; it closes the connection."""
+    import psycopg
+
+    with (
+        suppress(OSError, psycopg.Error),
+        socket.socket(fileno=os.dup(connection.fileno())) as found,
+    ):
+        found.shutdown(socket.SHUT_RDWR)
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

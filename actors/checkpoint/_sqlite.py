@@ -45,7 +45,7 @@ class SQLiteCheckpointStorage(LogStore):
         lane: Lane = (
             InlineSQLiteLane(self.path, sealer)
             if synchronous == "NORMAL"
-            else ThreadLane(partial(SQLiteBackend, self.path, sealer))
+            else ThreadLane(partial(SQLiteBackend, self.path, sealer), self.path)
         )
         super().__init__(lane)
         self._jobs = SQLJobs(lane, Looking())

@@ -6,11 +6,12 @@ flush to the disk is shared is what makes safe commits cheap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 import trio
 
 from actors._core._serial_thread import SerialThread
+from protocols._checkpoint_errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Seconds that closing waits for what is on its way: a disk or a server may have stopped answering.
+CLOSE_BUDGET: Final = 10.0
+
 
 @final
 class ThreadLane:
@@ -28,13 +32,15 @@ class ThreadLane:
     Args:
         connect: makes the backend, in the thread, when it is first needed, and again after it
             was closed, has died, or couldn't be made.
+        place: how it is called in messages.
 
     Attributes:
         groups: how often commits were written, one or many in one go.
     """
 
-    def __init__(self, connect: Callable[[], Backend]) -> None:
+    def __init__(self, connect: Callable[[], Backend], place: str) -> None:
         self._connect = connect
+        self._place = place
         self._backend: Backend | None = None
         self._thread = SerialThread(self._write, "checkpoint storage")
         self.groups = 0
@@ -53,8 +59,18 @@ class ThreadLane:
         return False
 
     async def close(self) -> None:
-        """Wait for what is on its way, and close the backend."""
-        await self._thread.finish(self._let_go)
+        """Wait for what is on its way, and close the backend.
+
+        Raises:
+            StorageError: that took too long. Nobody knows what of it is stored.
+        """
+        with trio.move_on_after(CLOSE_BUDGET, shield=True) as scope:
+            await self._thread.finish(self._let_go, abandons=True)
+        if scope.cancelled_caught:
+            raise StorageError(
+                f"{self._place} did not answer for {CLOSE_BUDGET:g} s while it was being closed: "
+                "what was on its way may be stored or not; open the runs again to see"
+            )
         await trio.lowlevel.checkpoint()
 
     # ------------------------------------------------------------------ in the thread

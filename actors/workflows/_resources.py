@@ -2,7 +2,7 @@
 # each thing that an executor enters has a task of its own that is inside of it, as for actors
 # (`actors._core._home`). Here they are left when the run ends: when all its turns are over, the
 # youngest first, each in order. A run ends by cancelling its nursery, hence the shields; the
-# budget keeps a thing that doesn't end from keeping the run.
+# budgets keep a turn or a thing that doesn't end from keeping what others hold open.
 #
 # A turn that doesn't count leaves nothing: what it entered is left at once.
 """What the executors of a run keep open between their turns."""
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Seconds for leaving all of them in order.
+# Seconds for the last turns to end, and then for leaving all of them in order.
 BUDGET: Final = 5.0
 
 
@@ -116,14 +116,15 @@ class Resources:
         try:
             await trio.sleep_forever()
         finally:
-            with trio.CancelScope(shield=True):
-                self._is_ending = True
-                self.turn_over()
+            self._is_ending = True
+            self.turn_over()
+            # A turn may hold on to its task for ever; what it has entered isn't kept for that.
+            with trio.move_on_after(BUDGET, shield=True):
                 await self._are_turns_over.wait()
-                await self._leave_all()
+            await self._leave_all()  # noqa: ASYNC102  (it shields itself)
 
     async def _leave_all(self) -> None:  # noqa: ASYNC910  (often there is nothing to leave)
-        with trio.move_on_after(BUDGET):
+        with trio.move_on_after(BUDGET, shield=True):
             while self._entered:
                 youngest = self._entered[-1]
                 youngest.leave()

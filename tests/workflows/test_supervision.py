@@ -418,6 +418,23 @@ async def test_what_is_open_is_left_when_the_turns_of_a_cancelled_run_are_over(
     assert told == ["open a1", "use a1", "turn over", "close a1"]
 
 
+async def test_a_turn_that_does_not_end_keeps_nothing_open_for_ever(autojump_clock: Any) -> None:
+    told: list[str] = []
+
+    @executor(id="waits")
+    async def waits(message: int, ctx: WorkflowContext) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(1000)
+            told.append("turn over")
+
+    with trio.move_on_after(7):
+        await chain(Uses("a", told), waits).run(1)
+    assert told == ["open a1", "use a1", "close a1", "turn over"]
+
+
 async def test_what_can_not_be_entered_fails_the_turn_that_wanted_it() -> None:
     @asynccontextmanager
     async def broken() -> AsyncIterator[None]:
