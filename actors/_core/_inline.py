@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import trio
 from trio.lowlevel import enable_ki_protection, spawn_system_task
 
+from actors._core._in_trio import check_in_trio
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -36,6 +38,7 @@ async def run_inline(
     """
     escaped: BaseException | None = None
     try:
+        check_in_trio("a workflow was run")
         async with trio.open_nursery() as nursery:
             dispatcher.nursery = nursery
             # What becomes ready in start is for the caller's task, which is about to look.

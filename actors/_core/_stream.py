@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, 
 import attrs
 import trio
 
+from actors._core._in_trio import check_in_trio
 from actors._core._stream_sources import (
     FlatMappedSource,
     MappedSource,
@@ -169,6 +170,8 @@ class ResponseStream(Generic[UpdateT, FinalT]):
     async def __anext__(self) -> UpdateT:
         if self._pulling:
             raise trio.BusyResourceError(f"{self!r} is being read already")
+        if self._pull is None:
+            check_in_trio("a stream was read")
         self._pulling = True
         try:
             try:
@@ -215,6 +218,7 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         if self._phase is not _Phase.NEW:
             await trio.lowlevel.checkpoint()
             return self
+        check_in_trio("a stream was begun")
         self._pulling = True
         try:
             await self._begin()
@@ -234,6 +238,7 @@ class ResponseStream(Generic[UpdateT, FinalT]):
     # ------------------------------------------------------------------- leaving
 
     async def __aenter__(self) -> Self:
+        check_in_trio("a stream was begun")
         await trio.lowlevel.checkpoint()
         return self
 

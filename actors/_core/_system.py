@@ -35,6 +35,7 @@ from actors._core._errors import UndeliveredError
 from actors._core._explore import Explorer, exploring
 from actors._core._happenings import ActorFailed, DeadLetter, SystemEvent, ZombieActor
 from actors._core._hub import DeadLetters, Listener
+from actors._core._in_trio import check_in_trio
 from actors._core._inspect import SystemFacts, look_at
 from actors._core._kin import DEFAULT, Options
 from actors._core._mailbox import MailboxPolicy
@@ -279,6 +280,7 @@ class System:
 
     @enable_ki_protection
     async def __aenter__(self) -> Self:
+        check_in_trio(f"the system {self.name!r} was opened")
         self.dispatcher.thread = get_ident()
         self._manager = trio.open_nursery()
         self._nursery = await self._manager.__aenter__()

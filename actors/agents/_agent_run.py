@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 import attrs
 import trio
 
+from actors._core._in_trio import check_in_trio
 from actors._core._stream import ResponseStream
 from actors.agents._agent_options import run_options
 from actors.agents._base import as_list, provider_state, run_after_providers
@@ -82,6 +83,7 @@ class AgentRun:
 
     async def respond(self) -> AgentResponse[Any]:
         """Run without a stream."""
+        check_in_trio("an agent was run")
         options = await self._prepared()
         try:
             answer = await self._ask(stream=False, options=options)

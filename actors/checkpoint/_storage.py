@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import trio
 
+from actors._core._in_trio import check_in_trio
 from actors.checkpoint._encoder import PartsEncoder
 from actors.checkpoint._ids import checked_id
 from actors.checkpoint._manifest import entries_of, facts_of, written_out
@@ -54,6 +55,7 @@ class LogStore:
         )
 
     async def __aenter__(self) -> Self:
+        check_in_trio("a storage was opened")
         await trio.lowlevel.checkpoint()
         return self
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import trio
 
+from actors._core._in_trio import check_in_trio
 from actors._core._turn import split
 from actors.workflows._listeners import Listeners
 from actors.workflows._requests import answers
@@ -108,6 +109,7 @@ class OpenRun:
     async def __aenter__(self) -> Self:  # noqa: ASYNC910  (as opening a nursery)
         if self._run is not None:
             raise RuntimeError("an open run is entered once; ask the workflow for another one")
+        check_in_trio("a workflow was run")
         run = self._run = self._make_run(self._listeners)
         self._manager = trio.open_nursery()
         (await self._manager.__aenter__()).start_soon(self._pump)

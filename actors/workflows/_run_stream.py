@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import trio
 
 from actors._core._feed import Feed
+from actors._core._in_trio import check_in_trio
 from actors._core._inline import spawn_background
 from actors._core._stream import ResponseStream
 from actors._core._turn import split
@@ -134,6 +135,7 @@ class RunStream(ResponseStream[WorkflowEvent, WorkflowRunResult]):
     async def __aenter__(self) -> Self:
         if not self._events.is_new:
             raise RuntimeError("enter the block of a stream before you read from it or close it")
+        check_in_trio("a workflow was run")
         # Before the nursery is open, since this may raise.
         pump = self._events.start_for_block()
         self._manager = trio.open_nursery()
