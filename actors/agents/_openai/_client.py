@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 from actors.agents._client import OptionsT
 from actors.agents._openai._chunks import ChunkReader
 from actors.agents._openai._endpoint import EndpointSettings, OpenAIEndpointClient
+from actors.agents._openai._hosted_tools import completion_web_search
 from actors.agents._openai._messages import EmptyContent, MessageStyle, ReasoningReplay
 from actors.agents._openai._request import build_request
 
@@ -59,6 +60,17 @@ class OpenAIChatCompletionClient(OpenAIEndpointClient[OptionsT]):
     ) -> None:
         super().__init__(model, **kwargs)
         self._style = MessageStyle(reasoning_replay, empty_content)
+
+    @staticmethod
+    def get_web_search_tool(
+        *, web_search_options: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Let a model that can search the web do so.
+
+        Args:
+            web_search_options: in the API's form, such as ``{"search_context_size": "low"}``.
+        """
+        return completion_web_search(web_search_options)
 
     def _body(
         self, messages: Sequence[Message], options: Mapping[str, Any], *, stream: bool

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from actors.agents._client import OptionsT
 from actors.agents._openai._endpoint import OpenAIEndpointClient
+from actors.agents._openai._hosted_tools import HostedTools
 from actors.agents._openai._responses_reader import ResponsesReader
 from actors.agents._openai._responses_request import build_responses_request, continued_response
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _RETRIEVE: Final = "retrieve"
 
 
-class OpenAIChatClient(OpenAIEndpointClient[OptionsT]):
+class OpenAIChatClient(HostedTools, OpenAIEndpointClient[OptionsT]):
     """Talks to a Responses endpoint, which keeps conversations unless told not to.
 
     The response's ``conversation_id`` goes on with the conversation; an agent keeps it in its
