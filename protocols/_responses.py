@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast
 import attrs
 from attrs import field, frozen
 
-from protocols._aggregate import Aggregate
 from protocols._content import Content
 from protocols._dict_form import DictForm
 from protocols._frozen import (
@@ -26,6 +25,8 @@ from protocols._usage import UsageDetails
 if TYPE_CHECKING:
     # Only a type checker knows that the parameter may be left out; 3.13 has it in typing.
     from typing_extensions import TypeVar
+
+    from protocols._aggregate import Aggregate
 
     ValueT = TypeVar("ValueT", default=Any)
 else:
@@ -59,6 +60,13 @@ def _to_message(item: Message | Mapping[str, Any]) -> Message:
 
 def _to_usage(given: UsageDetails | Mapping[str, Any] | None) -> UsageDetails | None:
     return cast("UsageDetails | None", freeze_optional(cast("Mapping[str, Any] | None", given)))
+
+
+def _new_aggregate() -> Aggregate:
+    # On use: most programs that make updates join them, but many make none.
+    from protocols._aggregate import Aggregate
+
+    return Aggregate()
 
 
 def _field_names(cls: type[Any]) -> frozenset[str]:
@@ -148,7 +156,7 @@ class _Response(_Meta, Generic[ValueT]):
             updates: in the order in which they came.
             output_format_type: what ``value`` is to be parsed as.
         """
-        aggregate = Aggregate()
+        aggregate = _new_aggregate()
         for update in updates:
             aggregate.add(update)
         return cls(**aggregate.fields(_field_names(cls), response_format=output_format_type))
@@ -158,7 +166,7 @@ class _Response(_Meta, Generic[ValueT]):
         cls, updates: AsyncIterable[Any], output_format_type: Any = None
     ) -> Self:
         """Like ``from_updates``, of an async iterable, which is read to its end."""
-        aggregate = Aggregate()
+        aggregate = _new_aggregate()
         async for update in updates:
             aggregate.add(update)
         return cls(**aggregate.fields(_field_names(cls), response_format=output_format_type))

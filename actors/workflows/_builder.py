@@ -33,19 +33,13 @@ from actors.workflows._settings import (
     Settings,
     check_own,
 )
-from actors.workflows._switch import (
-    Case,
-    Default,
-    SwitchCaseEdgeGroup,
-    SwitchCaseEdgeGroupCase,
-    SwitchCaseEdgeGroupDefault,
-)
 from actors.workflows._validate import find_problems, report_suspicions
 from actors.workflows._validation_errors import raise_problems
 
 if TYPE_CHECKING:
     from actors._core._supervision import Supervision
     from actors.workflows._joins import JoinPolicy
+    from actors.workflows._switch import Case, Default
     from actors.workflows._workflow import Workflow
 
 
@@ -238,8 +232,12 @@ class WorkflowBuilder:
         Raises:
             ValueError: there are fewer than two entries, or not exactly one default.
         """
+        # On use, as all that few workflows have.
+        from actors.workflows._switch import SwitchCaseEdgeGroup, resolved
+
         source_id = self._roster.add(source)
-        return self._with(SwitchCaseEdgeGroup(source_id, [self._case(each) for each in cases]))
+        found = [resolved(each, self._roster.add(each.target)) for each in cases]
+        return self._with(SwitchCaseEdgeGroup(source_id, found))
 
     def supervise(
         self,
@@ -316,12 +314,6 @@ class WorkflowBuilder:
 
     def _add_all(self, participants: Sequence[Participant]) -> list[str]:
         return [self._roster.add(each) for each in participants]
-
-    def _case(self, given: Case | Default) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
-        target_id = self._roster.add(given.target)
-        if isinstance(given, Default):
-            return SwitchCaseEdgeGroupDefault(target_id)
-        return SwitchCaseEdgeGroupCase(given.condition, target_id)
 
     def _ids(self, option: str, given: Sequence[Any] | None) -> Sequence[str] | None:
         if given is None or isinstance(given, str):

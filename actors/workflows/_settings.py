@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
 from attrs.validators import in_
 
-from actors._core._supervision import Supervision
+if TYPE_CHECKING:
+    # Whoever supervises has loaded it.
+    from actors._core._supervision import Supervision  # noqa: TC004
 
 DEFAULT_MAX_ITERATIONS: Final = 100
 DEFAULT_MAX_IN_FLIGHT: Final = 100_000

@@ -114,6 +114,15 @@ class SwitchCaseEdgeGroup(EdgeGroup):
         return {**super().to_dict(), "cases": [case.to_dict() for case in self.cases]}
 
 
+def resolved(
+    given: Case | Default, target_id: str
+) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
+    """Return the entry of a switch for one that was given to the builder, by its target's id."""
+    if isinstance(given, Default):
+        return SwitchCaseEdgeGroupDefault(target_id)
+    return SwitchCaseEdgeGroupCase(given.condition, target_id)
+
+
 def _require_one_default(
     source_id: str, cases: Sequence[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault]
 ) -> None:
