@@ -230,7 +230,7 @@ def _begin_chat(client: Any, call: ChatCall) -> Operation:
         },
         duration=OtelAttr.OPERATION_DURATION,
         labels=labels,
-        is_client=True,
+        kind="CLIENT",
     )
     if is_sensitive():
         operation.note({OtelAttr.INPUT_MESSAGES: messages_json(call.messages)})

@@ -20,9 +20,10 @@ from actors.observability._providers import NAME
 from actors.observability._settings import OBSERVABILITY_SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from opentelemetry.trace import Span
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, SpanContext
 
 _STAND_INS: Final = frozenset({"ProxyTracerProvider", "NoOpTracerProvider"})
 _METER_STAND_INS: Final = frozenset({"_ProxyMeterProvider", "NoOpMeterProvider"})
@@ -37,12 +38,15 @@ _instruments: dict[tuple[int, str], Any] = {}
 
 def is_heard() -> bool:
     """Say whether somebody listens; cheap where nobody ever will."""
+    return is_traced() or (OBSERVABILITY_SETTINGS.enable_instrumentation and _meters() is not None)
+
+
+def is_traced() -> bool:
+    """Say whether somebody listens to spans; cheap where nobody ever will."""
     if not OBSERVABILITY_SETTINGS.enable_instrumentation:
         return False
     trace = sys.modules.get("opentelemetry.trace")
-    if trace is not None and type(trace.get_tracer_provider()).__name__ not in _STAND_INS:
-        return True
-    return _meters() is not None
+    return trace is not None and type(trace.get_tracer_provider()).__name__ not in _STAND_INS
 
 
 def is_sensitive() -> bool:
@@ -58,7 +62,10 @@ class Operation:
         attributes: what is known at its beginning; None is left out.
         duration: the metric that its seconds go into, if any.
         labels: attributes of the metric: few values each, or a metric grows without bound.
-        is_client: whether it asks somebody outside of this process.
+        kind: of the span: ``"CLIENT"`` where it asks somebody outside of this process,
+            ``"PRODUCER"`` and ``"CONSUMER"`` where nobody waits for what becomes of a message.
+        links: what it comes of without being a part of it, as contexts of spans.
+        context: what it is a part of; None for what is current.
     """
 
     def __init__(
@@ -68,14 +75,19 @@ class Operation:
         *,
         duration: str | None = None,
         labels: Mapping[str, Any] | None = None,
-        is_client: bool = False,
+        kind: str = "INTERNAL",
+        links: Sequence[SpanContext] = (),
+        context: Context | None = None,
     ) -> None:
         from opentelemetry import trace
 
-        kind = trace.SpanKind.CLIENT if is_client else trace.SpanKind.INTERNAL
         self._trace = trace
         self.span: Span = trace.get_tracer(NAME).start_span(
-            name, kind=kind, attributes=_set_ones(attributes)
+            name,
+            context,
+            trace.SpanKind[kind],
+            _set_ones(attributes),
+            [trace.Link(link) for link in links],
         )
         self._duration = duration
         self.labels = _set_ones(labels or {})
@@ -99,6 +111,17 @@ class Operation:
             self.end()  # cancelled: nobody's fault, and no result
             raise
 
+    @property
+    def context(self) -> Context:
+        """In which other spans are a part of this one."""
+        return self._trace.set_span_in_context(self.span)
+
+    def enter(self) -> None:
+        """Make the span the current one of the context that we run in, which ends with it."""
+        from opentelemetry.context import attach
+
+        attach(self.context)
+
     def note(self, attributes: Mapping[str, Any]) -> None:
         """Add what has become known."""
         if self.span.is_recording():
@@ -114,8 +137,12 @@ class Operation:
             return
         kind = type(error).__name__
         self.labels = {**self.labels, OtelAttr.ERROR_TYPE.value: kind}
-        self.span.record_exception(error)
-        self.span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, str(error)))
+        if is_sensitive():
+            self.span.record_exception(error)
+            self.span.set_status(self._trace.StatusCode.ERROR, str(error))
+        else:  # what an error says is often what a user has said
+            self.span.add_event("exception", {"exception.type": kind})
+            self.span.set_status(self._trace.StatusCode.ERROR)
         self.note({OtelAttr.ERROR_TYPE: kind})
         self.end()
 

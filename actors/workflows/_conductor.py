@@ -32,6 +32,7 @@ from actors.workflows._leftovers import Leftovers
 from actors.workflows._outbox import Outbox
 from actors.workflows._retries import rolls_back
 from actors.workflows._schedules import make_schedule
+from actors.workflows._telemetry import tracing_of
 from protocols._errors import EdgeConditionError, WorkflowRunnerException
 from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
 
@@ -88,7 +89,10 @@ class Conductor:
         # What has come from outside and waits until the schedule lets it in.
         self.inputs: list[Beginning] = []
         self.requests = carry.requests
-        self.outbox = Outbox(graph, carry)
+        # Who tells of turns and messages, if anybody listens.
+        self.tracing = tracing_of(self)
+        make_outbox = Outbox if self.tracing is None else self.tracing.outbox
+        self.outbox = make_outbox(graph, carry)
         self.schedule = make_schedule(settings, carry.rounds)
         self.attempts = Attempts(
             settings.supervision_of, settings.own_supervision, run.chance.random
@@ -414,7 +418,8 @@ class Conductor:
         found = self.cells.get(executor_id)
         if found is None:
             executor = self.carry.executor(self.graph, executor_id)
-            found = self.cells[executor_id] = ExecutorCell(self, executor)
+            make = ExecutorCell if self.tracing is None else self.tracing.cell
+            found = self.cells[executor_id] = make(self, executor)
             if executor_id in self.carry.states:
                 found.put_back(self.carry.states[executor_id])
         return found

@@ -38,6 +38,8 @@ class NestedConductor(Conductor):
         self.kwargs = parent.kwargs.inside(host.id, graph)
         self.wants_whole = parent.wants_whole or not host.allow_direct_output
         self._outputs = child.outputs
+        if self.tracing is not None:
+            self.tracing.begin_inside(self)
 
     def shown_as(self, kind: str | None) -> str | None:
         """Return what listeners are shown as, that counts as *kind* in this graph.
@@ -59,6 +61,12 @@ class NestedConductor(Conductor):
         if effects.rare is not None and effects.rare.taken is not None:
             found = effects.rare.taken.intermediates
             self._outputs.extend(("intermediate", each) for each in found)
+
+    def release(self) -> None:
+        """Break the cycles; the run may have ended before its host was told of anything."""
+        if self.tracing is not None:
+            self.tracing.end_inside()
+        super().release()
 
     def keep_outputs(self, effects: Effects) -> None:
         """Outputs are no part of the result before the host has taken them."""
@@ -91,6 +99,8 @@ class NestedConductor(Conductor):
             return
         self.has_ended = True
         self.finish()
+        if self.tracing is not None:
+            self.tracing.end_inside()
         self.parent.children.went_idle(self)
 
     # ---------------------------------------------------------------- failing
@@ -108,6 +118,8 @@ class NestedConductor(Conductor):
     def stop(self) -> None:
         """Start no more turns, and cancel those that are in progress."""
         self.has_ended = True
+        if self.tracing is not None:
+            self.tracing.end_inside(self._failure)
         for worker in self.dispatcher.workers.values():
             cell = worker.cell
             if isinstance(cell, ExecutorCell) and cell.conductor is self and cell.ctx is not None:

@@ -1,4 +1,4 @@
-"""The span of a run, under which the spans of its agents stand."""
+"""The span of a run, under which the spans of its turns and its agents stand."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from actors.observability._names import OtelAttr
-from actors.observability._operations import Operation, is_heard
+from actors.observability._operations import Operation, is_heard, is_traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from actors.workflows._conductor import Conductor
     from actors.workflows._run import Run
+    from actors.workflows._tracing import Tracing
     from actors.workflows._workflow import Workflow
 
 RunT = TypeVar("RunT", bound="Run")
@@ -51,3 +53,12 @@ def _ended(operation: Operation, on_end: Callable[[Run], None], run: Run) -> Non
         operation.fail(error)
     operation.end()
     on_end(run)
+
+
+def tracing_of(conductor: Conductor) -> Tracing | None:
+    """Return what makes the turns of *conductor* spans; None if nobody listens."""
+    if not is_traced():
+        return None
+    from actors.workflows._tracing import Tracing  # it needs OpenTelemetry at work
+
+    return Tracing(conductor)
