@@ -119,14 +119,14 @@ class UserInputRequiredException(ToolException):
     """A tool needs a person before it can go on.
 
     Args:
-        message: what is needed.
         contents: the requests to hand to the person.
+        message: what is needed.
     """
 
     def __init__(
         self,
-        message: str = "this tool needs input from a person",
         contents: Any = (),
+        message: str = "this tool needs input from a person",
         inner_exception: BaseException | None = None,
     ) -> None:
         super().__init__(message, inner_exception)

@@ -264,6 +264,10 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         await self._leave(raising=True)
         await trio.lowlevel.checkpoint()
 
+    async def close(self) -> None:
+        """Do what ``aclose()`` does, under the name that MAF gives it."""
+        await self.aclose()
+
     async def _leave(self, *, raising: bool) -> None:
         if self._phase not in _RUNNING:
             return  # noqa: ASYNC910 (nothing is left to wait for)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from contextlib import AsyncExitStack
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, get_args, overload
 
 import trio
 
 from actors.agents._agent_options import default_options as merged_defaults
 from actors.agents._agent_run import AgentRun
 from actors.agents._base import BaseAgent, as_list
+from actors.agents._chat_call import OptionsCoT
 from actors.agents._middleware._kinds import categorize
 from actors.agents._middleware._layer import AgentMiddlewareLayer
 from actors.agents._run_link import ToolErrors
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from protocols._responses import AgentResponse, AgentResponseUpdate
 
 
-class RawAgent(BaseAgent):
-    """An agent around a chat client, without layers of its own; see ``Agent``."""
+class RawAgent(BaseAgent, Generic[OptionsCoT]):
+    """An agent around a chat client, without layers of its own; see ``Agent``.
+
+    The type parameter says which options its client knows; it is for type checkers and readers.
+    """
 
     runs_client_middleware: ClassVar[bool] = True
 
@@ -240,7 +244,7 @@ def accepts_middleware(client: Any) -> bool:
     return _takes_middleware(getattr(client.get_response, "__func__", client.get_response))
 
 
-class Agent(AgentMiddlewareLayer, AgentTelemetryLayer, RawAgent):
+class Agent(AgentMiddlewareLayer, AgentTelemetryLayer, RawAgent[OptionsCoT]):
     """A model with instructions, a memory and a name.
 
     ``async with agent`` opens and closes the client, if it is a context manager.

@@ -132,8 +132,11 @@ class BaseChatClient(ChatPipeline[OptionsCoT]):
         default_options: Mapping[str, Any] | None = None,
         context_providers: Sequence[ContextProvider] | None = None,
         middleware: Any = None,
+        require_per_service_call_history_persistence: bool = False,
+        compaction_strategy: CompactionStrategy | None = None,
+        tokenizer: TokenizerProtocol | None = None,
         additional_properties: Mapping[str, Any] | None = None,
-    ) -> Agent:
+    ) -> Agent[OptionsCoT]:
         """Make an agent that uses this client; see ``Agent`` for the arguments."""
         from actors.agents._agent import Agent
 
@@ -147,6 +150,9 @@ class BaseChatClient(ChatPipeline[OptionsCoT]):
             default_options=default_options,
             context_providers=context_providers,
             middleware=middleware,
+            require_per_service_call_history_persistence=require_per_service_call_history_persistence,
+            compaction_strategy=compaction_strategy,
+            tokenizer=tokenizer,
             additional_properties=additional_properties,
         )
 

@@ -1,6 +1,7 @@
 """What a middleware sees of what it stands around, and may change.
 
 ``call_next()`` takes nothing and gives nothing: whatever goes down and up is in the context.
+The order of the fields is the API's: tests of middleware make contexts by position.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from actors.agents._session import AgentSession
 from protocols._message import Message
 
 
-@attrs.define(eq=False, kw_only=True)
+@attrs.define(eq=False)
 class AgentContext:
     """One run of an agent.
 
@@ -40,22 +41,22 @@ class AgentContext:
     agent: Any
     messages: list[Message] = attrs.field(factory=list)
     session: AgentSession | None = None
-    options: Mapping[str, Any] | None = None
     tools: Any = None
+    options: Mapping[str, Any] | None = None
     stream: bool = False
     compaction_strategy: Any = None
     tokenizer: Any = None
-    client_kwargs: Mapping[str, Any] | None = None
-    function_invocation_kwargs: Mapping[str, Any] | None = None
-    kwargs: dict[str, Any] = attrs.field(factory=dict)
     metadata: dict[str, Any] = attrs.field(factory=dict)
     result: Any = None
+    kwargs: dict[str, Any] = attrs.field(factory=dict)
+    client_kwargs: Mapping[str, Any] | None = None
+    function_invocation_kwargs: Mapping[str, Any] | None = None
     stream_transform_hooks: list[Callable[[Any], Any]] = attrs.field(factory=list)
     stream_result_hooks: list[Callable[[Any], Any]] = attrs.field(factory=list)
     stream_cleanup_hooks: list[Callable[[], Any]] = attrs.field(factory=list)
 
 
-@attrs.define(eq=False, kw_only=True)
+@attrs.define(eq=False)
 class ChatContext:
     """One call of a model; a run with tools has several.
 
@@ -79,16 +80,16 @@ class ChatContext:
     options: dict[str, Any] = attrs.field(factory=dict)
     stream: bool = False
     session: AgentSession | None = None
-    kwargs: dict[str, Any] = attrs.field(factory=dict)
-    function_invocation_kwargs: Mapping[str, Any] = attrs.field(factory=dict)
     metadata: dict[str, Any] = attrs.field(factory=dict)
     result: Any = None
+    kwargs: dict[str, Any] = attrs.field(factory=dict)
+    function_invocation_kwargs: Mapping[str, Any] = attrs.field(factory=dict)
     stream_transform_hooks: list[Callable[[Any], Any]] = attrs.field(factory=list)
     stream_result_hooks: list[Callable[[Any], Any]] = attrs.field(factory=list)
     stream_cleanup_hooks: list[Callable[[], Any]] = attrs.field(factory=list)
 
 
-@attrs.define(eq=False, kw_only=True)
+@attrs.define(eq=False)
 class FunctionInvocationContext:
     """One call of a tool. A tool that has a parameter of this type is given it, too.
 
@@ -107,10 +108,10 @@ class FunctionInvocationContext:
     function: Any
     arguments: Any = attrs.field(factory=dict)
     session: AgentSession | None = None
-    kwargs: dict[str, Any] = attrs.field(factory=dict)
     metadata: dict[str, Any] = attrs.field(factory=dict)
-    tools: list[Any] | None = None
     result: Any = None
+    kwargs: dict[str, Any] = attrs.field(factory=dict)
+    tools: list[Any] | None = None
 
     def add_tools(self, tools: Any) -> None:
         """Let the model call further tools, from its next turn on.

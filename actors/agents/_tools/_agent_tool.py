@@ -43,7 +43,7 @@ class InnerInputRequired(UserInputRequiredException):
     def __init__(
         self, message: str, contents: Sequence[Content], inner_session: Mapping[str, Any]
     ) -> None:
-        super().__init__(message, contents)
+        super().__init__(contents, message)
         self.inner_session = inner_session
 
 

@@ -59,6 +59,8 @@ class FunctionTool(Generic[ReturnT]):
 
     Calling the tool calls the function. ``await tool.invoke(arguments={...})`` does what a
     model's call does: it checks the arguments and gives the result as content items.
+    ``invocation_count`` and ``invocation_exception_count`` say how often it was run in all, and
+    how often that failed; limits don't look at them, but at the run.
 
     Args:
         name: what the model calls it; the function's name if not given.
@@ -119,6 +121,8 @@ class FunctionTool(Generic[ReturnT]):
         self.idempotent = idempotent
         self.abandon_on_cancel = abandon_on_cancel
         self.use = ToolUse()
+        self.invocation_count = 0
+        self.invocation_exception_count = 0
         self.records_effect = True
         self._given_model = input_model
         self._model: Any = input_model
@@ -193,7 +197,9 @@ class FunctionTool(Generic[ReturnT]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
-        return self._function()(*args, **kwargs)
+        function = self._function()
+        self.invocation_count += 1
+        return function(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Self | FunctionTool[ReturnT]:
         """As an attribute of an object it is a tool of that object's method, always the same."""
@@ -287,6 +293,7 @@ class FunctionTool(Generic[ReturnT]):
             ToolException: the tool is only declared.
         """
         func = self._function()
+        self.invocation_count += 1
         arguments = dict(context.arguments)
         if self._context_parameter is not None:
             arguments[self._context_parameter] = context
@@ -299,6 +306,7 @@ class FunctionTool(Generic[ReturnT]):
             raise
         except Exception:
             use.errors += 1
+            self.invocation_exception_count += 1
             raise
 
     def _function(self) -> Callable[..., Any]:
@@ -357,8 +365,9 @@ class FunctionTool(Generic[ReturnT]):
             raise ValueError(f"this is the data of a {data['type']}, not of a {cls.TYPE}")
         given = (dependencies or {}).get(cls.TYPE, {})
         func = given.get("func") or given.get(f"name:{data['name']}", {}).get("func")
-        fields = {key: value for key, value in data.items() if key != "type"}
-        return cls(func=func, **fields)
+        known = inspect.signature(cls.__init__).parameters
+        fields = {key: value for key, value in data.items() if key in known}
+        return cls(**fields | {"func": func})
 
 
 async def _called(func: Callable[..., Any], arguments: dict[str, Any], *, abandon: bool) -> Any:
