@@ -3,7 +3,10 @@
     python -m tests.mutants actors/_core/_group.py tests/core/test_strategies.py …
 
 Nothing is written: the broken module is made in memory, in a process of its own that runs the
-tests. So it can be used while others work on the same files. It needs `os.fork`.
+tests. So it can be used while others work on the same files. It needs `os.fork`: each process
+begins with all that is slow to import and isn't ours.
+
+The first test that fails decides, so name those first that look at the module most closely.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -44,6 +48,8 @@ SWAPS: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
+
+SLOW: Final = ("pytest", "hypothesis.stateful", "hypothesis.strategies", "trio.testing", "cattrs")
 
 
 @attrs.frozen
@@ -189,6 +195,18 @@ class Loader(importlib.abc.Loader, importlib.abc.MetaPathFinder):
         exec(self.code, module.__dict__)
 
 
+def _prepare() -> None:
+    """Import for all processes what would cost each of them more than most tests do."""
+    for name in SLOW:
+        importlib.import_module(name)
+    from hypothesis import Phase, settings
+
+    # How small an example can be made doesn't matter here, and takes minutes.
+    phases = (Phase.explicit, Phase.generate)
+    settings.register_profile("mutants", database=None, phases=phases)
+    settings.load_profile("mutants")
+
+
 def notices(path: Path, code: CodeType, tests: list[str], seconds: float) -> str | None:
     """Run *tests* in a process where *path* is *code*: how it was noticed, or None."""
     child = os.fork()
@@ -216,6 +234,7 @@ def _run_tests(path: Path, code: CodeType, tests: list[str]) -> None:
         name = ".".join(path.with_suffix("").parts)
         sys.meta_path.insert(0, Loader(name, str(path.absolute()), code))
         options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long"]
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # see `_prepare`
         # Fixed examples: otherwise chance would decide who survives.
         status = int(pytest.main([*options, "--hypothesis-seed=0", *tests]))
     finally:
@@ -230,6 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=120.0, help="after which tests hang")
     parser.add_argument("--lines", help="only these, as FIRST-LAST")
     options = parser.parse_args(arguments)
+    _prepare()
     tree = ast.parse(options.module.read_text())
 
     def compiled(part: ast.Module) -> CodeType:
@@ -238,13 +258,17 @@ def main(arguments: list[str] | None = None) -> int:
     def how(part: ast.Module) -> str | None:
         return notices(options.module, compiled(part), options.tests, options.seconds)
 
+    began = time.monotonic()
     if how(tree) is not None:
         sys.stderr.write("the tests fail without any change\n")
         return 2
+    # Most that hang do so in a test that takes no time at all.
+    options.seconds = min(options.seconds, 10 + 3 * (time.monotonic() - began))
     first, last = map(int, options.lines.split("-")) if options.lines else (0, sys.maxsize)
     mutants = [m for m in mutants_of(tree) if first <= m.line <= last]
     survivors = 0
-    for mutant in mutants:
+    for number, mutant in enumerate(mutants, 1):
+        sys.stderr.write(f"\r{number} of {len(mutants)} ")
         if how(broken(tree, mutant)) is None:
             survivors += 1
             before, after = (" ".join(t.split())[:90] for t in (mutant.before, mutant.after))
