@@ -77,6 +77,14 @@ if TYPE_CHECKING:
         report_stalls as report_stalls,
     )
     from actors.agents import (
+        EXCLUDE_REASON_KEY as EXCLUDE_REASON_KEY,
+        EXCLUDED_KEY as EXCLUDED_KEY,
+        GROUP_ANNOTATION_KEY as GROUP_ANNOTATION_KEY,
+        GROUP_HAS_REASONING_KEY as GROUP_HAS_REASONING_KEY,
+        GROUP_ID_KEY as GROUP_ID_KEY,
+        GROUP_INDEX_KEY as GROUP_INDEX_KEY,
+        GROUP_KIND_KEY as GROUP_KIND_KEY,
+        GROUP_TOKEN_COUNT_KEY as GROUP_TOKEN_COUNT_KEY,
         MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY as MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
         SKIP_PARSING as SKIP_PARSING,
         Agent as Agent,
@@ -89,6 +97,7 @@ if TYPE_CHECKING:
         BaseAgent as BaseAgent,
         BaseChatClient as BaseChatClient,
         CharacterEstimatorTokenizer as CharacterEstimatorTokenizer,
+        ChatAndFunctionMiddlewareTypes as ChatAndFunctionMiddlewareTypes,
         ChatContext as ChatContext,
         ChatMiddleware as ChatMiddleware,
         ChatMiddlewareLayer as ChatMiddlewareLayer,
@@ -97,6 +106,7 @@ if TYPE_CHECKING:
         CompactionProvider as CompactionProvider,
         CompactionStrategy as CompactionStrategy,
         ContextProvider as ContextProvider,
+        ContextWindowCompactionStrategy as ContextWindowCompactionStrategy,
         EchoChatClient as EchoChatClient,
         FetchProgress as FetchProgress,
         FileHistoryProvider as FileHistoryProvider,
@@ -136,9 +146,11 @@ if TYPE_CHECKING:
         TokenizerProtocol as TokenizerProtocol,
         ToolResultCompactionStrategy as ToolResultCompactionStrategy,
         ToolsOverJsonSchema as ToolsOverJsonSchema,
+        ToolTypes as ToolTypes,
         TruncationStrategy as TruncationStrategy,
         WorkflowAgent as WorkflowAgent,
         agent_middleware as agent_middleware,
+        annotate_message_groups as annotate_message_groups,
         apply_compaction as apply_compaction,
         chat_middleware as chat_middleware,
         enqueue_messages as enqueue_messages,
@@ -279,9 +291,12 @@ if TYPE_CHECKING:
         CodecError as CodecError,
         Content as Content,
         ContentError as ContentError,
+        ContinuationToken as ContinuationToken,
         CorruptCheckpointError as CorruptCheckpointError,
         EdgeConditionError as EdgeConditionError,
         EdgeSelectionError as EdgeSelectionError,
+        FinishReason as FinishReason,
+        FinishReasonLiteral as FinishReasonLiteral,
         FrozenDict as FrozenDict,
         FrozenList as FrozenList,
         IntegrationContentFilterException as IntegrationContentFilterException,
@@ -313,6 +328,8 @@ if TYPE_CHECKING:
         RequestDetails as RequestDetails,
         RequestError as RequestError,
         ResponseTypeError as ResponseTypeError,
+        Role as Role,
+        RoleLiteral as RoleLiteral,
         SettingNotFoundError as SettingNotFoundError,
         StaleWriterError as StaleWriterError,
         StorageError as StorageError,
@@ -377,38 +394,28 @@ __getattr__, __dir__, __all__ = lazy_names(
             current_system open_system report_stalls StalledTurn
         """,
         "actors.agents": """
-            MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware enqueue_messages
-            ToolsOverJsonSchema
-            RunRecord RunRecorder StepRecord
-            SKIP_PARSING
-            normalize_tools
-            FunctionTool tool
-            AgentBuilder
-            AgentMiddlewareLayer
-            AgentMiddleware AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle MiddlewareType MiddlewareTypes agent_middleware chat_middleware function_middleware
-            AgentContext ChatContext FunctionInvocationContext
-            FunctionalWorkflowAgent
-            FileHistoryProvider
-            FileSessionStore SQLiteSessionStore SessionStore
-            CharacterEstimatorTokenizer TokenizerProtocol included_token_count
-            SummarizationStrategy
-            CompactionStrategy SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy TruncationStrategy
-            MessageGroup group_messages included_messages
-            CompactionProvider apply_compaction
-            Slot
-            FetchProgress
-            model_path
-            fetch_model
-            ServiceSessionId
-            Agent AgentSession BaseAgent BaseChatClient ChatMiddlewareLayer
-            ChatTelemetryLayer ContextProvider EchoChatClient
+            MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware
+            enqueue_messages ToolsOverJsonSchema RunRecord RunRecorder StepRecord SKIP_PARSING
+            normalize_tools FunctionTool tool AgentBuilder AgentMiddlewareLayer AgentMiddleware
+            AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes FunctionMiddleware
+            FunctionMiddlewareTypes MiddlewareBundle MiddlewareType MiddlewareTypes
+            agent_middleware chat_middleware function_middleware AgentContext ChatContext
+            FunctionInvocationContext FunctionalWorkflowAgent FileHistoryProvider FileSessionStore
+            SQLiteSessionStore SessionStore CharacterEstimatorTokenizer TokenizerProtocol
+            included_token_count SummarizationStrategy CompactionStrategy
+            SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy
+            ToolResultCompactionStrategy TruncationStrategy MessageGroup group_messages
+            included_messages CompactionProvider apply_compaction Slot FetchProgress model_path
+            fetch_model ServiceSessionId Agent AgentSession BaseAgent BaseChatClient
+            ChatMiddlewareLayer ChatTelemetryLayer ContextProvider EchoChatClient
             FunctionInvocationConfiguration FunctionInvocationLayer HistoryProvider
-            InMemoryHistoryProvider LocalModel OpenAIChatClient OpenAIChatCompletionClient OptionsCoT
-            RawAgent RetryPolicy SessionContext
-            normalize_function_invocation_configuration open_local_model
-            register_state_type
-
-            WorkflowAgent
+            InMemoryHistoryProvider LocalModel OpenAIChatClient OpenAIChatCompletionClient
+            OptionsCoT RawAgent RetryPolicy SessionContext
+            normalize_function_invocation_configuration open_local_model register_state_type
+            WorkflowAgent GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY
+            GROUP_INDEX_KEY GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY annotate_message_groups
+            EXCLUDED_KEY EXCLUDE_REASON_KEY ContextWindowCompactionStrategy
+            ChatAndFunctionMiddlewareTypes ToolTypes
         """,
         "actors.checkpoint": """
             CheckpointFacts CheckpointInfo Commit FileCheckpointStorage
@@ -452,24 +459,24 @@ __getattr__, __dir__, __all__ = lazy_names(
             Content ContentError CorruptCheckpointError EdgeConditionError EdgeSelectionError
             FrozenDict FrozenList IntegrationContentFilterException IntegrationException
             IntegrationInitializationError IntegrationInvalidAuthException
-            IntegrationInvalidRequestException IntegrationInvalidResponseException
-            LocalModelError Log Message MessageType MiddlewareException MiddlewareFailure
-            MiddlewareTermination ModelAuthError ModelConnectionError ModelContentFilterError
-            ModelError ModelFileError ModelHashError ModelRateLimitError ModelRequestError
-            ModelResponseError ModelServerError ModelTimeoutError RequestDetails RequestError
-            ResponseTypeError SettingNotFoundError StaleWriterError StorageError StorageUrlError
-            SupportsAgentRun SupportsChatGetResponse SupportsCodeInterpreterTool
-            SupportsFileSearchTool SupportsImageGenerationTool SupportsMCPTool
-            SupportsResponseStream SupportsShellTool SupportsWebSearchTool TextSpanRegion
-            ToolException ToolExecutionException ToolMode TurnToken TypeRegistry
-            UnknownRequestError UnknownTagError UnregisteredTypeError UnsavableTypeError
-            UsageDetails UserInputRequiredException WorkflowCheckpoint
+            IntegrationInvalidRequestException IntegrationInvalidResponseException LocalModelError
+            Log Message MessageType MiddlewareException MiddlewareFailure MiddlewareTermination
+            ModelAuthError ModelConnectionError ModelContentFilterError ModelError ModelFileError
+            ModelHashError ModelRateLimitError ModelRequestError ModelResponseError
+            ModelServerError ModelTimeoutError RequestDetails RequestError ResponseTypeError
+            SettingNotFoundError StaleWriterError StorageError StorageUrlError SupportsAgentRun
+            SupportsChatGetResponse SupportsCodeInterpreterTool SupportsFileSearchTool
+            SupportsImageGenerationTool SupportsMCPTool SupportsResponseStream SupportsShellTool
+            SupportsWebSearchTool TextSpanRegion ToolException ToolExecutionException ToolMode
+            TurnToken TypeRegistry UnknownRequestError UnknownTagError UnregisteredTypeError
+            UnsavableTypeError UsageDetails UserInputRequiredException WorkflowCheckpoint
             WorkflowCheckpointException WorkflowConvergenceException WorkflowErrorDetails
             WorkflowEvent WorkflowEventSource WorkflowException WorkflowMessage WorkflowRunState
             WorkflowRunnerException add_usage_details decode default_codec default_registry
             detect_media_type_from_base64 encode map_chat_to_agent_update merge_chat_options
             normalize_messages prepend_instructions_to_messages register_type validate_tool_mode
-            LeaseLostError JobStateError
+            LeaseLostError JobStateError Role RoleLiteral ContinuationToken FinishReason
+            FinishReasonLiteral
         """,
     },
 )

@@ -138,11 +138,16 @@ if TYPE_CHECKING:
     from protocols._message import (
         AgentRunInputs as AgentRunInputs,
         Message as Message,
+        Role as Role,
+        RoleLiteral as RoleLiteral,
         normalize_messages as normalize_messages,
         prepend_instructions_to_messages as prepend_instructions_to_messages,
     )
     from protocols._options import (
         ChatOptions as ChatOptions,
+        ContinuationToken as ContinuationToken,
+        FinishReason as FinishReason,
+        FinishReasonLiteral as FinishReasonLiteral,
         ToolMode as ToolMode,
         merge_chat_options as merge_chat_options,
         validate_tool_mode as validate_tool_mode,
@@ -227,10 +232,12 @@ __getattr__, __dir__, __all__ = lazy_names(
             detect_media_type_from_base64
         """,
         "protocols._message": """
-            AgentRunInputs Message normalize_messages prepend_instructions_to_messages
+            AgentRunInputs Message normalize_messages prepend_instructions_to_messages Role
+            RoleLiteral
         """,
         "protocols._options": """
-            ChatOptions ToolMode merge_chat_options validate_tool_mode
+            ChatOptions ToolMode merge_chat_options validate_tool_mode ContinuationToken
+            FinishReason FinishReasonLiteral
         """,
         "protocols._responses": """
             AgentResponse AgentResponseUpdate ChatResponse ChatResponseUpdate

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, NewType, TypeAlias
 
 from attrs import field, frozen
 
 from protocols._content import Content
 from protocols._dict_form import DictForm
 from protocols._frozen import EMPTY_DICT, EMPTY_LIST, FrozenDict, FrozenList, freeze_mapping
+
+RoleLiteral: TypeAlias = Literal["system", "user", "assistant", "tool"]
+"""The roles that every service knows."""
+Role = NewType("Role", str)
+"""For annotations: any text can be a role."""
 
 ContentInput: TypeAlias = "Content | str | Mapping[str, Any] | None"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NewType, TypeAlias, TypedDict, cast
 
 from protocols._errors import ContentError
 
@@ -19,6 +19,19 @@ else:
 
 _MODES: Final = ("auto", "required", "none")
 _MERGED_BY_KEY: Final = frozenset({"metadata", "logit_bias"})
+
+
+FinishReasonLiteral: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter"]
+"""Why models usually end an answer."""
+FinishReason = NewType("FinishReason", str)
+"""For annotations: a service may end an answer for any reason of its own."""
+
+
+class ContinuationToken(TypedDict):
+    """Names work that a service goes on with; give it back as the option of the same name.
+
+    What is in it is the client's. A client may have a subclass that says so.
+    """
 
 
 class ToolMode(TypedDict, total=False):

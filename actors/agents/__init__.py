@@ -19,11 +19,22 @@ if TYPE_CHECKING:
         FunctionInvocationLayer as FunctionInvocationLayer,
         OptionsCoT as OptionsCoT,
     )
+    from actors.agents._compaction._annotations import (
+        GROUP_ANNOTATION_KEY as GROUP_ANNOTATION_KEY,
+        GROUP_HAS_REASONING_KEY as GROUP_HAS_REASONING_KEY,
+        GROUP_ID_KEY as GROUP_ID_KEY,
+        GROUP_INDEX_KEY as GROUP_INDEX_KEY,
+        GROUP_KIND_KEY as GROUP_KIND_KEY,
+        GROUP_TOKEN_COUNT_KEY as GROUP_TOKEN_COUNT_KEY,
+        annotate_message_groups as annotate_message_groups,
+    )
     from actors.agents._compaction._apply import (
         CompactionProvider as CompactionProvider,
         apply_compaction as apply_compaction,
     )
     from actors.agents._compaction._groups import (
+        EXCLUDE_REASON_KEY as EXCLUDE_REASON_KEY,
+        EXCLUDED_KEY as EXCLUDED_KEY,
         MessageGroup as MessageGroup,
         group_messages as group_messages,
         included_messages as included_messages,
@@ -43,6 +54,9 @@ if TYPE_CHECKING:
         CharacterEstimatorTokenizer as CharacterEstimatorTokenizer,
         TokenizerProtocol as TokenizerProtocol,
         included_token_count as included_token_count,
+    )
+    from actors.agents._compaction._window import (
+        ContextWindowCompactionStrategy as ContextWindowCompactionStrategy,
     )
     from actors.agents._context import (
         ContextProvider as ContextProvider,
@@ -91,6 +105,7 @@ if TYPE_CHECKING:
     from actors.agents._middleware._kinds import (
         AgentMiddleware as AgentMiddleware,
         AgentMiddlewareTypes as AgentMiddlewareTypes,
+        ChatAndFunctionMiddlewareTypes as ChatAndFunctionMiddlewareTypes,
         ChatMiddleware as ChatMiddleware,
         ChatMiddlewareTypes as ChatMiddlewareTypes,
         FunctionMiddleware as FunctionMiddleware,
@@ -132,6 +147,7 @@ if TYPE_CHECKING:
         register_state_type as register_state_type,
     )
     from actors.agents._tools._collection import (
+        ToolTypes as ToolTypes,
         normalize_tools as normalize_tools,
     )
     from actors.agents._tools._function_tool import (
@@ -170,15 +186,13 @@ __getattr__, __dir__, __all__ = lazy_names(
             CompactionStrategy SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy TruncationStrategy
         """,
         "actors.agents._compaction._groups": """
-            MessageGroup group_messages included_messages
+            MessageGroup group_messages included_messages EXCLUDED_KEY EXCLUDE_REASON_KEY
         """,
         "actors.agents._compaction._apply": """
             CompactionProvider apply_compaction
         """,
         "actors.agents._local._files": """
-            FetchProgress
-            model_path
-            fetch_model
+            FetchProgress model_path fetch_model
         """,
         "actors.agents._agent": """
             Agent RawAgent
@@ -219,8 +233,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             RetryPolicy
         """,
         "actors.agents._session": """
-            ServiceSessionId
-            AgentSession
+            ServiceSessionId AgentSession
         """,
         "actors.agents._state_codec": """
             register_state_type
@@ -229,7 +242,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             AgentContext ChatContext FunctionInvocationContext
         """,
         "actors.agents._middleware._kinds": """
-            AgentMiddleware AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle MiddlewareType MiddlewareTypes agent_middleware chat_middleware function_middleware
+            AgentMiddleware AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes
+            FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle MiddlewareType
+            MiddlewareTypes agent_middleware chat_middleware function_middleware
+            ChatAndFunctionMiddlewareTypes
         """,
         "actors.agents._middleware._layer": """
             AgentMiddlewareLayer
@@ -241,7 +257,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             FunctionTool tool
         """,
         "actors.agents._tools._collection": """
-            normalize_tools
+            normalize_tools ToolTypes
         """,
         "actors.agents._tools._results": """
             SKIP_PARSING
@@ -254,6 +270,13 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents._workflow_agent": """
             WorkflowAgent
+        """,
+        "actors.agents._compaction._annotations": """
+            GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY GROUP_INDEX_KEY
+            GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY annotate_message_groups
+        """,
+        "actors.agents._compaction._window": """
+            ContextWindowCompactionStrategy
         """,
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -9,13 +10,13 @@ import attrs
 from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._session import MESSAGES_KEY, NOT_LOADED_KEY
 from protocols._log import Log
+from protocols._message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.agents._session import AgentSession
     from protocols._content import Content
-    from protocols._message import Message
 
 INTERRUPTED_KEY = "_interrupted"
 """In a message's ``additional_properties``: it is what had come when a run was cut short."""
@@ -133,7 +134,7 @@ class InMemoryHistoryProvider(HistoryProvider):
         **kwargs: Any,  # noqa: ARG002 (the provider API's)
     ) -> Sequence[Message]:
         """Give the messages that are kept in ``state``."""
-        kept: Sequence[Message] = (state or {}).get(MESSAGES_KEY) or Log()
+        kept = _as_messages((state or {}).get(MESSAGES_KEY))
         if self.skip_excluded:
             kept = [one for one in kept if not one.additional_properties.get("_excluded")]
         return kept  # noqa: ASYNC910 (nothing to wait for; the run waits for its model)
@@ -149,13 +150,20 @@ class InMemoryHistoryProvider(HistoryProvider):
         """Keep further messages in ``state``."""
         if state is None:
             return  # noqa: ASYNC910 (nothing to wait for)
-        state[MESSAGES_KEY] = Log(state.get(MESSAGES_KEY) or ()).extended(messages)
+        state[MESSAGES_KEY] = Log(_as_messages(state.get(MESSAGES_KEY))).extended(messages)
         if not self.load_messages:
             state[NOT_LOADED_KEY] = True
         return  # noqa: ASYNC910
 
 
 # -------------------------------------------------------------------- what is loaded
+
+
+def _as_messages(kept: Sequence[Any] | None) -> Sequence[Message]:
+    """Give what is kept; sessions that MAF has saved hold messages as plain data, without ours."""
+    if kept and isinstance(kept[0], Mapping):
+        return Log([Message.from_dict(one) if isinstance(one, Mapping) else one for one in kept])
+    return kept or Log()
 
 
 def without_resolved_approvals(messages: Sequence[Message]) -> Sequence[Message]:

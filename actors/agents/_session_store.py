@@ -80,13 +80,13 @@ class FileSessionStore(SessionStore):
     session counts as not there.
 
     Args:
-        path: the folder; it is made if it isn't there.
+        storage_path: the folder; it is made if it isn't there.
         serialization_format: ``json``, which people can read, or ``msgpack``, which is shorter.
     """
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        storage_path: str | os.PathLike[str],
         serialization_format: SerializationFormat = "json",
     ) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class FileSessionStore(SessionStore):
             raise ValueError(
                 f"serialization_format is 'json' or 'msgpack', not {serialization_format!r}"
             )
-        self.path = Path(path)
+        self.storage_path = Path(storage_path)
         self.serialization_format = serialization_format
 
     async def get(self, session_id: str) -> AgentSession | None:
@@ -114,7 +114,7 @@ class FileSessionStore(SessionStore):
         await trio.to_thread.run_sync(lambda: path.unlink(missing_ok=True))
 
     def _path_of(self, session_id: str) -> Path:
-        return self.path / f"{file_stem(self._checked(session_id))}.{self.serialization_format}"
+        return self.storage_path / f"{file_stem(self._checked(session_id))}.{self.serialization_format}"
 
     def _read(self, path: Path, session_id: str) -> AgentSession | None:
         try:
@@ -132,7 +132,7 @@ class FileSessionStore(SessionStore):
             return None
 
     def _write(self, path: Path, data: bytes) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.storage_path.mkdir(parents=True, exist_ok=True)
         write_whole(path, data)
 
 

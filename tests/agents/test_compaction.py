@@ -6,12 +6,21 @@ import logging
 import random
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from actors.agents._agent import Agent
+from actors.agents._compaction._annotations import (
+    GROUP_ANNOTATION_KEY,
+    GROUP_ID_KEY,
+    GROUP_KIND_KEY,
+    GROUP_TOKEN_COUNT_KEY,
+    annotate_message_groups,
+)
 from actors.agents._compaction._apply import CompactionProvider, apply_compaction
 from actors.agents._compaction._groups import (
+    EXCLUDED_KEY,
     SUMMARY_OF_KEY,
     group_messages,
     included_messages,
@@ -33,6 +42,7 @@ from actors.agents._compaction._tokens import (
     included_token_count,
     total_tokens,
 )
+from actors.agents._compaction._window import ContextWindowCompactionStrategy
 from actors.agents._history import InMemoryHistoryProvider
 from actors.testing import ScriptedChatClient
 from protocols._content import Content
@@ -406,3 +416,78 @@ async def test_what_the_model_is_not_shown_is_in_the_history_all_the_same() -> N
         await agent.run(text, session=session)
     assert client.seen[-1].texts == ["three"]
     assert len(session.state["in_memory"]["messages"]) == 6
+
+
+# ------------------------------------------------------------------ strategies of others
+
+
+async def test_a_strategy_of_ones_own_finds_groups_marked_and_marks_what_it_leaves_out() -> None:
+    async def keep_last_user(messages: list[Message]) -> bool:
+        found = annotate_message_groups(messages, tokenizer=Words())
+        of = [message.additional_properties[GROUP_ANNOTATION_KEY] for message in messages]
+        users = [mark[GROUP_ID_KEY] for mark in of if mark[GROUP_KIND_KEY] == "user"]
+        assert [*dict.fromkeys(mark[GROUP_ID_KEY] for mark in of)] == found
+        for index, mark in enumerate(of):
+            if mark[GROUP_ID_KEY] != users[-1]:
+                marks = {**messages[index].additional_properties, EXCLUDED_KEY: True}
+                messages[index] = attrs.evolve(messages[index], additional_properties=marks)
+        return True
+
+    given = [user("one"), call("a"), result("a"), user("two words")]
+    kept = await apply_compaction(given, strategy=keep_last_user)
+
+    assert [message.text for message in kept] == ["two words"]
+    marked = kept[0].additional_properties[GROUP_ANNOTATION_KEY]
+    assert marked[GROUP_TOKEN_COUNT_KEY] == total_tokens(kept, Words())
+    assert not given[0].additional_properties
+
+
+def test_a_call_and_its_result_have_one_group_wherever_they_stand() -> None:
+    messages = [call("a"), user("meanwhile"), result("a")]
+
+    assert annotate_message_groups(messages) == ["group_msg_0", "group_msg_1"]
+    ids = [m.additional_properties[GROUP_ANNOTATION_KEY][GROUP_ID_KEY] for m in messages]
+    assert ids == ["group_msg_0", "group_msg_1", "group_msg_0"]
+
+
+async def test_the_first_thing_that_a_user_said_can_be_kept() -> None:
+    messages = [user("the task"), *[user(f"more {n}") for n in range(9)]]
+    strategy = TruncationStrategy(5, 3, preserve_first_user_group=True)
+
+    kept = await apply_compaction(messages, strategy=strategy)
+
+    assert [message.text for message in kept] == ["the task", "more 7", "more 8"]
+
+
+async def test_past_a_part_of_the_window_tools_are_shortened_and_past_another_texts_go() -> None:
+    strategy = ContextWindowCompactionStrategy(
+        max_context_window_tokens=120,
+        max_output_tokens=20,
+        tokenizer=Words(),
+        keep_last_tool_call_groups=0,
+    )
+    small = [user("w " * 20)]
+    tools = [*small, call("a"), result("a", text="xxxxxxxxx " * 45)]
+    large = [*small, *[user("w " * 30) for _ in range(4)]]
+
+    assert await apply_compaction(small, strategy=strategy) == small
+    assert len(await apply_compaction(tools, strategy=strategy)) == 2
+    kept = await apply_compaction(large, strategy=strategy)
+    assert included_token_count(kept, Words()) <= strategy.input_budget_tokens * 0.5
+    assert kept[-1] is large[-1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_output_tokens": 10},
+        {"tool_eviction_threshold": 0.9},
+        {"truncation_threshold": 1.1},
+        {"tool_eviction_threshold": 0.0},
+    ],
+)
+def test_a_window_whose_numbers_do_not_go_together_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"max_output_tokens|threshold"):
+        ContextWindowCompactionStrategy(
+            **{"max_context_window_tokens": 10, "max_output_tokens": 1, **wrong}
+        )

@@ -142,6 +142,14 @@ async def test_a_list_of_messages_that_somebody_put_there_is_history_too() -> No
     assert [one.text for one in state["messages"]] == ["before", "hi", "hello"]
 
 
+async def test_a_history_that_agent_framework_has_saved_is_gone_on_with() -> None:
+    saved = [{"type": "message", **Message("user", ["before"]).to_dict()}]
+    state: dict[str, Any] = {"messages": saved}
+    assert await run_of(InMemoryHistoryProvider(), state, SAID) == ["before", "hi"]
+    assert all(isinstance(one, Message) for one in state["messages"])
+    assert [one.text for one in state["messages"]] == ["before", "hi", "hello"]
+
+
 async def test_a_sink_keeps_messages_and_never_gives_them_back() -> None:
     provider = InMemoryHistoryProvider("audit", load_messages=False)
     state: dict[str, Any] = {}

@@ -67,12 +67,14 @@ class TruncationStrategy:
         compact_to: how long it may be afterwards.
         tokenizer: counts tokens.
         preserve_system: keep system messages.
+        preserve_first_user_group: keep the first thing that the user said.
     """
 
     max_n: int = attrs.field(validator=attrs.validators.ge(1))
     compact_to: int = attrs.field(validator=attrs.validators.ge(1))
     tokenizer: TokenizerProtocol | None = None
     preserve_system: bool = True
+    preserve_first_user_group: bool = False
 
     @compact_to.validator
     def _check(self, _: Any, value: int) -> None:
@@ -84,6 +86,9 @@ class TruncationStrategy:
         if size <= self.max_n:
             return False  # noqa: ASYNC910 (decided without waiting for anybody)
         groups = _removable(messages, self.preserve_system)
+        if self.preserve_first_user_group:
+            task = next((group for group in groups if group.kind == "user"), None)
+            groups = [group for group in groups if group is not task]
         out = _oldest(messages, groups, size - self.compact_to, self._size)
         return _exclude(messages, out, "truncation")  # noqa: ASYNC910
 

@@ -80,6 +80,7 @@ FunctionMiddlewareTypes: TypeAlias = (
     FunctionMiddleware | Callable[[FunctionInvocationContext, Next], Awaitable[None]]
 )
 ChatMiddlewareTypes: TypeAlias = ChatMiddleware | Callable[[ChatContext, Next], Awaitable[None]]
+ChatAndFunctionMiddlewareTypes: TypeAlias = FunctionMiddlewareTypes | ChatMiddlewareTypes
 MiddlewareTypes: TypeAlias = (
     AgentMiddlewareTypes | FunctionMiddlewareTypes | ChatMiddlewareTypes | MiddlewareBundle
 )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence  # noqa: TC003 (get_type_hints nee
 from typing import Any, Literal, TypedDict
 
 from protocols._errors import ModelContentFilterError
-from protocols._options import ChatOptions, FormatT
+from protocols._options import ChatOptions, ContinuationToken, FormatT
 
 OpenAIContentFilterException = ModelContentFilterError
 """The error of a call that a content filter refused, under the name that MAF gives it."""
@@ -17,7 +17,7 @@ OpenAIContentFilterException = ModelContentFilterError
 Verbosity = Literal["low", "medium", "high"]
 
 
-class OpenAIContinuationToken(TypedDict):
+class OpenAIContinuationToken(ContinuationToken):
     """Names a response that is being made in the background."""
 
     response_id: str

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from actors.agents._tools._function_tool import FunctionTool
+
+ToolTypes: TypeAlias = FunctionTool[Any] | Callable[..., Any] | Mapping[str, Any]
+"""What can be a tool: one of ours, a function, or one of a service's in its own form."""
 
 _KEPT: Final = "_as_tool"
 
