@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import trio
@@ -33,9 +33,12 @@ from actors import (
     WorkflowContext,
     WorkflowExecutor,
     WorkflowRunState,
+    gather,
     handler,
     response_handler,
+    step,
     tool,
+    workflow,
 )
 from actors.checkpoint import LogStorage, SQLiteCheckpointStorage
 from actors.checkpoint._run_log import LogWriter
@@ -44,7 +47,6 @@ from protocols import AgentExecutorResponse, Content, Message, register_type
 
 ROUNDS = 4
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-ASKS_AT = 2
 
 
 @attrs.frozen
@@ -58,14 +60,25 @@ register_type(Seen, "crash_seen")
 class World:
     """What was done, and where the process is to die."""
 
-    def __init__(self, path: Path, kill_at: int) -> None:
+    def __init__(self, path: Path, kill_at: int, rounds: int = ROUNDS) -> None:
         self.path = path
+        self.rounds = rounds
+        self.asks_at = (rounds + 1) // 2
         self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
         self._left = kill_at
         self.hits = 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._file)
+
     def say(self, *words: object) -> None:
         os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
+
+    def forget(self) -> None:
+        os.truncate(self._file, 0)
 
     def hit(self) -> None:
         """Pass a point; the chosen one is the last."""
@@ -97,7 +110,7 @@ class Start(Logged):
     @handler
     async def go(self, message: int, ctx: WorkflowContext[int, str]) -> None:
         self.enter(message, ctx)
-        if message >= ROUNDS:
+        if message >= self.world.rounds:
             await ctx.yield_output(f"total {ctx.get_state('total')}")
         else:
             await ctx.send_message(message)
@@ -115,6 +128,39 @@ class Pays(Logged):
         paid = await ctx.step(pay)
         await ctx.yield_output(paid)
         await ctx.send_message(paid)
+
+
+class Books(Logged):
+    """Has a function do its work, with steps of which one must not be done twice."""
+
+    def __init__(self, id: str, world: World) -> None:
+        super().__init__(id, world)
+
+        @step
+        async def look_up(what: str) -> str:
+            world.hit()
+            await trio.lowlevel.checkpoint()
+            return f"{what}?"
+
+        @step(idempotent=False)
+        async def book(what: str) -> str:
+            await trio.lowlevel.checkpoint()
+            return world.effect(what)
+
+        @workflow
+        async def booking(message: int) -> str:
+            both = await gather(look_up(f"left {message}"), look_up(f"right {message}"))
+            booked = await book(f"book_{message}")
+            return f"{await look_up(booked)} {' '.join(both)}"
+
+        self.booking = booking
+
+    @handler
+    async def work(self, message: int, ctx: WorkflowContext[str, str]) -> None:
+        self.enter(message, ctx)
+        booked = await self.booking(message)
+        await ctx.yield_output(booked)
+        await ctx.send_message(booked)
 
 
 class Relay(Logged):
@@ -146,14 +192,14 @@ class Gather(Logged):
         self.enter(message, ctx)
         total = ctx.get_state("total", 0) + len(message)
         ctx.set_state("total", total)
-        await ctx.send_message(total // 3)
+        await ctx.send_message(total // 4)
 
 
 class Asks(Logged):
     @handler
     async def number(self, message: int, ctx: WorkflowContext[int]) -> None:
         self.enter(message, ctx)
-        if message == ASKS_AT:
+        if message == self.world.asks_at:
             await ctx.request_info(f"go on with {message}?", bool)
         else:
             await ctx.send_message(message)
@@ -161,12 +207,13 @@ class Asks(Logged):
     @response_handler
     async def answered(self, asked: str, answer: bool, ctx: WorkflowContext[int]) -> None:
         self.enter(answer, ctx)
-        await ctx.send_message(ASKS_AT)
+        await ctx.send_message(self.world.asks_at)
 
 
 def buyer(world: World) -> AgentExecutor:
     @tool
-    def buy(what: str) -> str:
+    async def buy(what: str) -> str:
+        await trio.lowlevel.checkpoint()
         return world.effect(f"buy_{what}")
 
     def reply(messages: Any) -> Any:
@@ -180,8 +227,8 @@ def buyer(world: World) -> AgentExecutor:
 
 
 def make(storage: LogStorage, world: World, schedule: Any) -> Workflow:
-    start, pays, gather, asks = (
-        kind(kind.__name__.lower(), world) for kind in (Start, Pays, Gather, Asks)
+    start, pays, books, gathers, asks = (
+        kind(kind.__name__.lower(), world) for kind in (Start, Pays, Books, Gather, Asks)
     )
     before, after = Relay("before", world), Relay("after", world)
     x, y = Inner("x", world), Inner("y", world)
@@ -193,12 +240,12 @@ def make(storage: LogStorage, world: World, schedule: Any) -> Workflow:
         checkpoint_storage=storage,
         name="crash",
         schedule=schedule,
-        output_from=[start, pays],
+        output_from=[start, pays, books],
     )
-    builder.add_fan_out_edges(start, [pays, before, child])
+    builder.add_fan_out_edges(start, [pays, before, child, books])
     builder.add_chain([before, agent, after])
-    builder.add_fan_in_edges([pays, after, child], gather)
-    return builder.add_chain([gather, asks, start]).build()
+    builder.add_fan_in_edges([pays, after, child, books], gathers)
+    return builder.add_chain([gathers, asks, start]).build()
 
 
 # ------------------------------------------------------------------ one process
@@ -208,60 +255,69 @@ async def run(folder: Path, kill_at: int, schedule: str) -> None:
     """Begin, or go on, until the end; the result goes to a file."""
     world = World(folder / "world", kill_at)
     _count_commits(world)
-    outputs: list[str] = []
     async with SQLiteCheckpointStorage(folder / "db", synchronous="NORMAL") as storage:
-        workflow = make(storage, world, schedule)
-        how: dict[str, Any] = {"message": 0}
-        while True:
-            infos = await storage.list_infos(workflow_name="crash")
-            if infos and "responses" not in how:
-                how = {"checkpoint_id": infos[-1].checkpoint_id}
-            try:
-                result = await workflow.run(**how)
-            except UnknownOutcomeError as exc:
-                world.say("unknown", exc.request_id.replace(" ", "_"))
-                how = {
-                    "checkpoint_id": (await storage.list_infos(workflow_name="crash"))[
-                        -1
-                    ].checkpoint_id,
-                    "responses": {exc.request_id: _look(world, exc)},
-                }
-                continue
-            # Of each result, since a run that gets an answer begins a new one.
-            outputs = list(result.get_outputs())
-            if result.get_final_state() is WorkflowRunState.IDLE:
-                break
-            how = {"responses": {e.request_id: True for e in result.get_request_info_events()}}
-        run_id = (await storage.list_runs())[-1].run_id
-        entries = (await storage.read_run(run_id)).values()
-    kept = {
-        key: UUID.sub("", str(value))
-        for key, value in entries.items()
-        if "executor/" in key or "shared/" in key
-    }
-    found = {"outputs": sorted(outputs), "kept": kept, "hits": world.hits}
+        outputs, kept = await finish(storage, world, schedule)
+    found = {"outputs": outputs, "kept": kept, "hits": world.hits}
     (folder / "result.new").write_text(json.dumps(found, sort_keys=True))
     (folder / "result.new").replace(folder / "result")
 
 
+async def finish(
+    storage: LogStorage, world: World, schedule: str
+) -> tuple[list[str], dict[str, str]]:
+    """Begin, or go on with what the storage has, until the end.
+
+    Returns:
+        What was yielded, sorted, since it was last given something; and what the run is now.
+    """
+    flow = make(storage, world, schedule)
+    how: dict[str, Any] = {"message": 0}
+    while True:
+        place = await _last(storage)
+        if place is not None and "responses" not in how:
+            how = {"checkpoint_id": place}
+        try:
+            result = await flow.run(**how)
+        except UnknownOutcomeError as exc:
+            world.say("unknown", exc.request_id.replace(" ", "_"))
+            answers = {exc.request_id: _look(world, exc)}
+            how = {"checkpoint_id": await _last(storage), "responses": answers}
+            continue
+        if result.get_final_state() is WorkflowRunState.IDLE:
+            return sorted(result.get_outputs()), await _kept(storage)
+        how = {"responses": {e.request_id: True for e in result.get_request_info_events()}}
+
+
+async def _last(storage: LogStorage) -> str | None:
+    infos = await storage.list_infos(workflow_name="crash")
+    return infos[-1].checkpoint_id if infos else None
+
+
+async def _kept(storage: LogStorage) -> dict[str, str]:
+    run_id = (await storage.list_runs())[-1].run_id
+    entries = (await storage.read_run(run_id)).values()
+    return {
+        key: UUID.sub("", str(value))
+        for key, value in entries.items()
+        if "executor/" in key or "shared/" in key
+    }
+
+
 def _look(world: World, error: UnknownOutcomeError) -> Happened | Repeat:
     """Find out in the world whether it was done."""
-    name = "buy_" if error.kind == "tool" else "pay_"
-    done = [line.split()[1] for line in world.path.read_text().splitlines() if "done" in line]
-    turns = Counter(each for each in done if each.startswith(name))
-    # Rounds are one after another, so it is about the last one that has begun.
-    rounds = _rounds_begun(world, "buyer" if name == "buy_" else "pays")
-    what = f"{name}{rounds - 1}"
-    if turns[what]:
-        result: Any = f"did {what}"
-        return Happened([Content.from_text(result)] if error.kind == "tool" else result)
-    return Repeat()
-
-
-def _rounds_begun(world: World, executor_id: str) -> int:
-    place = "before" if executor_id == "buyer" else executor_id
+    name, place = DOES[error.executor_id]
     lines = world.path.read_text().splitlines()
-    return len({line for line in lines if line.startswith(f"turn {place}/")})
+    # Rounds are one after another, so it is about the last one that has begun.
+    rounds = len({line for line in lines if line.startswith(f"turn {place}/")})
+    what = f"{name}_{rounds - 1}"
+    if f"done {what}" not in lines:
+        return Repeat()
+    result: Any = f"did {what}"
+    return Happened([Content.from_text(result)] if error.kind == "tool" else result)
+
+
+# What an executor does to the world, and whose turn it is before that.
+DOES = {"pays": ("pay", "pays"), "books": ("book", "books"), "buyer": ("buy", "before")}
 
 
 def _count_commits(world: World) -> None:
@@ -302,10 +358,14 @@ def check(folder: Path, wanted: dict[str, Any], schedule: str, at: int) -> None:
     found = json.loads((folder / "result").read_text())
     for key in ("outputs", "kept") if schedule == "superstep" else ("outputs",):
         assert found[key] == wanted[key], f"{key} differs after a kill at point {at}"
-    lines = (folder / "world").read_text().splitlines()
-    done = Counter(line for line in lines if line.startswith("done"))
-    assert set(done.values()) == {1}, (at, done)
-    assert len(done) == 2 * ROUNDS, (at, done)
+    check_world(folder / "world", ROUNDS)
+
+
+def check_world(path: Path, rounds: int) -> None:
+    """See that each thing was done once, over all attempts."""
+    done = Counter(line for line in path.read_text().splitlines() if line.startswith("done"))
+    assert set(done.values()) == {1}, done
+    assert len(done) == 3 * rounds, done
 
 
 def open_turns(folder: Path) -> tuple[set[str], int]:
@@ -354,7 +414,7 @@ def sweep(schedule: str, first: int, step: int) -> None:
     )
 
 
-ROOT = ("start", "pays", "before", "after", "gather", "asks")
+ROOT = ("start", "pays", "books", "before", "after", "gather", "asks")
 
 if __name__ == "__main__":
     given = sys.argv[1:]

@@ -1,8 +1,8 @@
 """A run that is killed anywhere, and goes on in another process, ends as if it had not been.
 
-The program is `crashing`: fan-out, join, loop, question, agent with a tool, workflow inside. It
-is killed by SIGKILL before and after every commit, and before and after everything it does to
-the world.
+The program is `crashing`: fan-out, join, loop, question, agent with a tool, workflow inside, and
+a function with steps of its own. It is killed by SIGKILL before and after every commit, and
+before and after everything it does to the world.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import attrs
@@ -23,6 +24,7 @@ from actors.workflows._functional._digest import changed, digest_of
 from actors.workflows._functional._effects import StepEffects
 from actors.workflows._functional._frames import Frame, Scope, StepTurn
 from actors.workflows._functional._journal import StepBegun, StepDone
+from actors.workflows._functional._outer import is_kept_outside, kept_outside
 from actors.workflows._functional._paths import quoted
 from protocols._effects import current_effects, effects_under
 from protocols._events import WorkflowErrorDetails, WorkflowEvent
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from actors._core._dispatch import Cell
     from actors._core._supervision import Supervision
+    from actors.workflows._functional._outer import Made
 
 # Steps that don't wait still let other tasks run now and then.
 BATCH: Final = 64
@@ -187,16 +190,12 @@ async def _live(call: Call) -> Any:
     run, callee = call.run, call.callee
     run.live += not callee.is_workflow
     before = _digests(call) if run.is_debugging else {}
-    intent = None
-    if run.keeper.lasts and not callee.is_workflow:
-        call.effects = StepEffects(run, callee.name, call.path)
-        if not callee.idempotent:
-            intent = await _intent(call)
-    attempt = 1
-    try:
-        value, turn = await _attempt(call, attempt)
-    except Exception as exc:  # noqa: BLE001  (it is raised again there)
-        value, turn, attempt = await _tried_again(call, intent, exc)
+    made = await _outcome(call)
+    if isinstance(made, StepDone):
+        run.journal.add(made)
+        run.live -= 1
+        return await _bypass(call, made)
+    value, turn, attempt = made
     if run.keeper.lasts:
         await _save(call, value, turn, attempt)
     else:
@@ -207,6 +206,27 @@ async def _live(call: Call) -> Any:
         for name in names:
             run.warn(_mutated(callee.name, name))
     return value
+
+
+async def _outcome(call: Call) -> Made | StepDone:
+    """Do a step, or find out that the turn around the function has done it before."""
+    run, callee = call.run, call.callee
+    if is_kept_outside(call):
+        return await kept_outside(call, partial(_made, call, None))
+    intent = None
+    if run.keeper.lasts and not callee.is_workflow:
+        call.effects = StepEffects(run, callee.name, call.path)
+        if not callee.idempotent:
+            intent = await _intent(call)
+    return await _made(call, intent)
+
+
+async def _made(call: Call, intent: StepBegun | None) -> Made:
+    """Attempt a step until it goes well; return its value, its turn, and which attempt it was."""
+    try:
+        return *(await _attempt(call, 1)), 1
+    except Exception as exc:  # noqa: BLE001  (it is raised again there)
+        return await _tried_again(call, intent, exc)
 
 
 async def _intent(call: Call) -> StepBegun:
