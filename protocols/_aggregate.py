@@ -36,6 +36,8 @@ class Aggregate:
     """What the updates so far amount to; they may be asked for at any time, and again."""
 
     _drafts: list[_Draft] = field(factory=list, init=False)
+    _current: _Draft | None = field(default=None, init=False)
+    _last_of: dict[str, _Draft] = field(factory=dict, init=False)
     _last: dict[str, Any] = field(factory=dict, init=False)
     _properties: dict[str, Any] = field(factory=dict, init=False)
     _raws: list[Any] = field(factory=list, init=False)
@@ -71,13 +73,30 @@ class Aggregate:
         }
 
     def _draft_for(self, update: ChatResponseUpdate | AgentResponseUpdate) -> _Draft:
-        if not self._drafts or self._drafts[-1].is_left_by(update):
-            self._drafts.append(_Draft())
-        draft = self._drafts[-1]
+        draft = self._current
+        if draft is None or draft.is_left_by(update):
+            draft = self._current = self._going_on(update) or self._new_draft()
         draft.role = update.role or draft.role
         draft.author_name = update.author_name or draft.author_name
         draft.message_id = update.message_id or draft.message_id
+        if draft.author_name:
+            self._last_of[draft.author_name] = draft
+        else:  # whatever this is, what anybody says now is said after it
+            self._last_of.clear()
         return draft
+
+    def _going_on(self, update: ChatResponseUpdate | AgentResponseUpdate) -> _Draft | None:
+        # Authors who speak at the same time are heard in turn. An id alone says little: there are
+        # servers that call every message the same.
+        if not update.message_id or not update.author_name:
+            return None
+        draft = self._last_of.get(update.author_name)
+        is_same = draft is not None and draft.message_id == update.message_id
+        return draft if draft is not None and is_same and not draft.is_left_by(update) else None
+
+    def _new_draft(self) -> _Draft:
+        self._drafts.append(_Draft())
+        return self._drafts[-1]
 
 
 @define(eq=False)

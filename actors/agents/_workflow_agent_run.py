@@ -12,6 +12,7 @@ from actors._core._stream import ResponseStream
 from actors.agents._base import provider_state, run_after_providers
 from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._history import HistoryProvider, InMemoryHistoryProvider
+from actors.agents._workflow_order import Order
 from actors.agents._workflow_parts import (
     CROSSING,
     MessageIds,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from actors.agents._session import AgentSession
     from actors.agents._workflow_agent import WorkflowAgent
+    from actors.agents._workflow_order import Place
     from actors.workflows._kwargs import Kwargs
     from protocols._checkpoints import CheckpointStorage
     from protocols._events import WorkflowEvent
@@ -71,12 +73,17 @@ class WorkflowAgentRun:
         """Run without a stream."""
         kept = await self.prepared()
         result = await kept.result()
-        return await self.conclude(response_of(counting(result), self.response_id))
+        found = counting(result, self.order())
+        return await self.conclude(response_of(found, self.response_id))
 
     def stream(self) -> ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
         """Run with a stream; nothing happens before its first pull."""
         source = WorkflowUpdates(self)
         return ResponseStream(source, finalizer=source.joined, result_hooks=[self.conclude])
+
+    def order(self) -> Order:
+        """Make what puts parallel words into order."""
+        return Order(in_rounds=self.agent.workflow.settings.schedule == "superstep")
 
     async def prepared(self) -> KeptRun:
         """Let the providers contribute; return the run of the workflow."""
@@ -133,15 +140,15 @@ class WorkflowAgentRun:
         return response
 
 
-def counting(events: Iterable[WorkflowEvent]) -> list[WorkflowEvent]:
-    """Return the events that cross, without those of attempts that failed."""
-    found = list(events)
-    discarded = {attempt_of(event) for event in found if event.type == "attempt_discarded"}
-    return [
-        event
-        for event in found
+def counting(events: Iterable[WorkflowEvent], order: Order) -> list[WorkflowEvent]:
+    """Return the events that cross, in order, without those of attempts that failed."""
+    found = [(order.place_of(event), event) for event in events]
+    discarded = {attempt_of(event) for _, event in found if event.type == "attempt_discarded"}
+    return order.sorted(
+        (place, event)
+        for place, event in found
         if event.type in CROSSING and not (discarded and attempt_of(event) in discarded)
-    ]
+    )
 
 
 class WorkflowUpdates:
@@ -151,7 +158,8 @@ class WorkflowUpdates:
         self._run = run
         self._ids = MessageIds()
         self._ready: deque[AgentResponseUpdate] = deque()
-        self._kept: list[tuple[Any, AgentResponseUpdate]] = []
+        self._order = run.order()
+        self._kept: list[tuple[Any, Place, AgentResponseUpdate]] = []
         self._events: Any = None
 
     def __aiter__(self) -> Self:
@@ -165,17 +173,17 @@ class WorkflowUpdates:
         return self._ready.popleft()  # noqa: ASYNC910 (nothing to wait for)
 
     def _take(self, event: WorkflowEvent) -> None:
-        attempt = attempt_of(event)
+        attempt, place = attempt_of(event), self._order.place_of(event)
         if event.type == "attempt_discarded":
             self._kept = [each for each in self._kept if each[0] != attempt]
         elif event.type in CROSSING:
             updates = updates_of(event, self._ids)
-            self._kept += [(attempt, update) for update in updates]
+            self._kept += [(attempt, place, update) for update in updates]
             self._ready.extend(updates)
 
     def joined(self, _: Sequence[AgentResponseUpdate]) -> AgentResponse[Any]:
         """Make the response that the updates add up to, those of failed attempts left out."""
-        updates = [update for _, update in self._kept]
+        updates = self._order.sorted((place, update) for _, place, update in self._kept)
         found: AgentResponse[Any] = AgentResponse.from_updates(updates)
         times = [update.created_at for update in updates if update.created_at]
         newest = max(times, default=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import attrs
@@ -147,6 +148,49 @@ async def test_a_stream_comes_word_by_word_and_adds_up_to_the_same() -> None:
     assert [update.author_name for update in updates] == ["A", "A", "mid", "B"]
     assert said(await stream.get_final_response()) == said(whole)
     assert "".join(update.text for update in updates) == whole.text == "one twomidthree"
+
+
+@pytest.mark.parametrize("schedule", ["superstep", "flow"])
+@pytest.mark.parametrize("depth", [0, 1])
+async def test_agents_that_speak_at_once_are_heard_mixed_up_and_kept_apart(
+    schedule: Any, depth: int, autojump_clock: Any
+) -> None:
+    """Case A6 of the list: of agents side by side each has a message, whole and in its place."""
+
+    def team(slow: float, fast: float) -> Any:
+        @executor(id="start")
+        async def start(messages: list[Message], ctx: WorkflowContext[list[Message]]) -> None:
+            await ctx.send_message(messages)
+
+        @executor(id="clerk")
+        async def clerk(messages: list[Message], ctx: WorkflowContext[Any, str]) -> None:
+            await ctx.yield_output("first")
+            await trio.sleep(1.5)
+            await ctx.yield_output("second")
+
+        a = ScriptedChatClient("one two three", wait=partial(trio.sleep, slow))
+        b = ScriptedChatClient("uno dos tres", wait=partial(trio.sleep, fast))
+        agents = [Agent(a, name="A"), Agent(b, name="B")]
+        builder = WorkflowBuilder(start_executor=start, schedule=schedule, name="team")
+        workflow = builder.add_fan_out_edges(start, [*agents, clerk]).build()
+        for _ in range(depth):
+            inside = WorkflowExecutor(workflow, "inside", allow_direct_output=True)
+            workflow = chain(inside, schedule=schedule)
+        return workflow.as_agent()
+
+    parts = [
+        ("A", "one two three"),
+        ("B", "uno dos tres"),
+        ("clerk", "first"),
+        ("clerk", "second"),
+    ]
+    for slow, fast in [(1.0, 2.0), (2.0, 1.0), (5.0, 1.0)]:
+        whole = await ask(team(slow, fast))
+        streamed = await ask(team(slow, fast), streaming=True)
+
+        if schedule == "superstep":  # whoever was faster
+            assert said(whole) == said(streamed) == parts
+        assert sorted(said(whole)) == sorted(said(streamed)) == parts
 
 
 @both
@@ -586,6 +630,7 @@ def test_a_workflow_that_takes_no_messages_is_no_agent() -> None:
 def test_the_layer_of_agents_is_loaded_when_somebody_needs_it() -> None:
     code = """
 import sys
+from functools import partial
 from actors import executor, Message, WorkflowBuilder, WorkflowContext
 @executor(id="a")
 async def a(messages: list[Message], ctx: WorkflowContext) -> None: ...

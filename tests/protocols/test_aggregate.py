@@ -73,6 +73,35 @@ def test_a_message_begins_with_another_author() -> None:
     assert [(m.author_name, m.text) for m in response.messages] == [("ann", "ab"), ("bob", "c")]
 
 
+def test_authors_who_speak_at_the_same_time_keep_their_words_together() -> None:
+    response = joined(
+        update("one", author_name="A", message_id="a"),
+        update("uno", author_name="B", message_id="b"),
+        update(" two", author_name="A", message_id="a"),
+        update(" dos", author_name="B", message_id="b"),
+        update("three", author_name="A", message_id="c"),
+        update("again", author_name="A", message_id="a"),  # a server may use an id twice
+    )
+
+    assert [message.text for message in response.messages] == [
+        "one two",
+        "uno dos",
+        "three",
+        "again",
+    ]
+
+
+def test_nobody_goes_on_behind_what_somebody_unknown_has_said() -> None:
+    result = Content.from_function_result("c", result="r")
+    response = joined(
+        update(call("c", "{}", "f"), author_name="A", message_id="a"),
+        update(result, role="tool"),
+        update("done", role="assistant", author_name="A", message_id="a"),
+    )
+
+    assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
+
+
 def test_what_is_said_later_of_a_message_counts_for_all_of_it() -> None:
     response = joined(update("a"), update("b", role="assistant", message_id="1"))
 
