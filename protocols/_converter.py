@@ -21,8 +21,8 @@ from protocols._frozen import FrozenDict, FrozenList
 from protocols._hooks import CONTAINERS, Hooks, is_plain, items, mapping, tagged
 from protocols._objects import FieldType, enum_hooks, object_hooks
 from protocols._scalars import SCALARS, finite, read_int, tag_of, text, write_int
-from protocols._trouble import TAG, Trouble, kind_of, short
-from protocols._type_names import find_type, how_to_register, is_type, name_type
+from protocols._trouble import TAG, Trouble, kind_of
+from protocols._type_names import find_type, how_to_know, how_to_register, is_type, name_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,11 +129,7 @@ class TreeConverter(Converter):
             return self._tagged[tag].read
         registration = self.registry.by_tag(tag)
         if registration is None:
-            raise Trouble(
-                f"no type is registered under the tag {short(tag)}; import the module that "
-                "registers it first, if it is one of yours",
-                UnknownTagError,
-            )
+            raise Trouble(how_to_know(self.registry, tag), UnknownTagError)
         return self._object(registration).read
 
     def _object(self, registration: Registration) -> Hooks:

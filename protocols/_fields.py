@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_type_hints
 import attrs
 import msgspec
 
-from protocols._tags import is_pydantic_model
+from protocols._tags import is_named_tuple, is_pydantic_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,6 +51,8 @@ def fields_of(registration: Registration) -> list[Field]:
         found = _of_struct(cls)
     elif is_pydantic_model(cls):
         found = _of_pydantic(cls)
+    elif is_named_tuple(cls):
+        found = _of_named_tuple(cls)
     else:
         found = _of_dataclass(cls)
     return [one for one in found if one.name not in registration.exclude]
@@ -99,6 +101,11 @@ def _of_struct(cls: type[msgspec.Struct]) -> Iterable[Field]:
         )
 
 
+def _of_named_tuple(cls: Any) -> Iterable[Field]:
+    for name in cls._fields:
+        yield Field(name, name, _hint(cls, name), cls._field_defaults.get(name, attrs.NOTHING))
+
+
 def _of_pydantic(cls: Any) -> Iterable[Field]:
     for name, one in cls.model_fields.items():
         default = attrs.NOTHING if one.is_required() else one.default
@@ -112,7 +119,9 @@ def _hint(cls: type, name: str) -> Any:
     function, can't be resolved. Such a field isn't checked; its value is still written with
     its own type, so that it reads back as what it was.
     """
-    owner = next(base for base in cls.__mro__ if name in inspect.get_annotations(base))
+    owner = next((base for base in cls.__mro__ if name in inspect.get_annotations(base)), None)
+    if owner is None:
+        return Any
     raw = inspect.get_annotations(owner)[name]
     module = sys.modules.get(owner.__module__)
     holder = type("_", (), {"__annotations__": {name: raw}})

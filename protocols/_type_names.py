@@ -87,7 +87,7 @@ def find_type(registry: TypeRegistry, name: Any, depth: int = 0) -> Any:
         return _BUILTIN[name]
     known = registry.by_tag(name)
     if known is None:
-        raise Trouble(f"no type is registered under the tag {short(name)}", UnknownTagError)
+        raise Trouble(how_to_know(registry, name), UnknownTagError)
     return known.cls
 
 
@@ -125,3 +125,16 @@ def how_to_register(cls: Any) -> str:
     """Say what to do about a class that the codec doesn't know."""
     name = getattr(cls, "__qualname__", "TheClass")
     return f"call register_type({name}, 'a_lasting_name') where it is defined"
+
+
+def how_to_know(registry: TypeRegistry, tag: str) -> str:
+    """Say what to do about a tag that stands for no class."""
+    if registry.is_ambiguous(tag):
+        return (
+            f"the tag {short(tag)} may stand for several classes that workflows declare; call "
+            f"register_type(TheClass, {short(tag)}) for the one that was written"
+        )
+    return (
+        f"no type is registered under the tag {short(tag)}; import the module that registers it, "
+        "or build the workflow that declares it, first"
+    )

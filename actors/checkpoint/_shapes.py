@@ -26,7 +26,7 @@ from protocols._hooks import Hooks
 from protocols._log import Log
 from protocols._message import Message
 from protocols._responses import AgentResponse, ChatResponse
-from protocols._tags import is_pydantic_model
+from protocols._tags import is_named_tuple, is_pydantic_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -194,7 +194,7 @@ def is_frozen(cls: Any) -> bool:
         return bool(cls.__struct_config__.frozen)
     if is_pydantic_model(cls):
         return bool(cls.model_config.get("frozen"))
-    return issubclass(cls, Enum) or cls.__dataclass_params__.frozen is True
+    return issubclass(cls, Enum) or is_named_tuple(cls) or cls.__dataclass_params__.frozen is True
 
 
 _OWN: Final = threading.local()

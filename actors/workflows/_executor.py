@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 
+from actors.workflows._declared_types import types_of
 from actors.workflows._handlers import MARK, HandlerSpec, ResponseHandlerSpec
 from actors.workflows._lookup import HandlerTable, ResponseTable
 from protocols._events import MessageType
@@ -147,6 +148,13 @@ class Executor(RequestInfoMixin):
     def workflow_output_types(self) -> list[Any]:
         """What all handlers, those of responses too, yield as output of the workflow."""
         return _distinct(spec.workflow_output_types for spec in self._all_specs())
+
+    def declared_types(self) -> list[Any]:
+        """Return the types that checkpoints of its workflow may hold because of this executor.
+
+        Building the workflow makes them known to the codec.
+        """
+        return types_of(self._all_specs())
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return what a checkpoint must hold of this executor's mutable attributes."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from actors._core._explore import chance
 from actors.workflows._as_agent import make_workflow_agent
 from actors.workflows._carry import Carry
+from actors.workflows._declared_types import declared_types
 from actors.workflows._durable._opening import Resumption
 from actors.workflows._durable._start import gate_of
 from actors.workflows._kwargs import Kwargs, RunKwargs
@@ -21,6 +22,7 @@ from actors.workflows._run_stream import RunSource, RunStream
 from actors.workflows._sharing import Exclusive
 from actors.workflows._telemetry import recorded
 from actors.workflows._waiting import Waiting
+from protocols._declaring import declare_types
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
@@ -46,12 +48,17 @@ class Workflow:
     Args:
         graph: what is run.
         settings: how.
+
+    Attributes:
+        declared_types: those of its messages, outputs, requests and answers; the codec knows them.
     """
 
     def __init__(self, graph: Graph, settings: Settings) -> None:
         self.graph = graph
         self.settings = settings
         self.id = str(uuid.uuid4())
+        self.declared_types = declared_types(graph.executors.values())
+        declare_types(self.declared_types)
         self._random = random.Random()  # noqa: S311  (jitter, no secret)
         self._exclusive = Exclusive(self.name, graph)
         self._running: dict[Run, None] = {}

@@ -142,6 +142,10 @@ class WorkflowExecutor(Executor):
         found = self.workflow.graph.executors.values()
         return any(each.is_request_response_capable for each in found)
 
+    def declared_types(self) -> list[Any]:
+        """Return what the workflow inside declares."""
+        return list(self.workflow.declared_types)
+
     @property
     def input_types(self) -> list[Any]:
         """What the workflow takes, and answers to what it asks."""

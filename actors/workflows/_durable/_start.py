@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from protocols._declaring import declare_types
+
 if TYPE_CHECKING:
     from actors.workflows._carry import Carry
     from actors.workflows._durable._opening import Resumption
@@ -28,6 +30,8 @@ def gate_of(
     from actors.workflows._durable._gate import DurableGate
     from actors.workflows._durable._opening import Opening
 
+    # Another workflow may have been built of classes that were defined anew.
+    declare_types(workflow.declared_types)
     settings = workflow.settings
     opening = Opening(
         storage, settings.name, workflow.graph, settings.schedule, settings.max_attempts, start

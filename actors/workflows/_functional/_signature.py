@@ -5,17 +5,26 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from actors._core._turn import expose
 from actors.workflows._annotations import is_async, name_of, resolve
+from protocols._declaring import declare_types
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 NOTHING: Final = object()
 _ANY_NUMBER: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_EMPTY: Final = inspect.Parameter.empty
 _CONTEXT_NAMES: Final = frozenset({"WorkflowRunContext", "RunContext"})
+
+
+def declare_unresolved() -> None:
+    """Let the codec know what functions take and give whose annotations made no sense before."""
+    for each in tuple(_UNRESOLVED):
+        each.declare_types()
 
 
 class Signature:
@@ -30,7 +39,7 @@ class Signature:
         ValueError: it wants several contexts.
     """
 
-    __slots__ = ("call", "context_at", "context_name", "function", "parameters")
+    __slots__ = ("__weakref__", "call", "context_at", "context_name", "function", "parameters")
 
     def __init__(self, function: Callable[..., Awaitable[Any]], decorator: str) -> None:
         if not is_async(function):
@@ -55,6 +64,19 @@ class Signature:
         self.parameters = [
             each for each in parameters if each is not context and each.kind not in _ANY_NUMBER
         ]
+        self.declare_types()
+
+    def declare_types(self) -> None:
+        """Let the codec know what the function takes and gives."""
+        hints = [each.annotation for each in self.parameters]
+        hints.append(inspect.signature(self.function).return_annotation)
+        try:
+            found = [resolve(self.function, each) for each in hints if each is not _EMPTY]
+        except Exception:  # noqa: BLE001 (of a class that is defined further below, perhaps)
+            _UNRESOLVED.add(self)
+            return
+        _UNRESOLVED.discard(self)
+        declare_types(found)
 
     def with_context(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], ctx: Any
@@ -74,6 +96,9 @@ class Signature:
     def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return what each parameter gets, by name."""
         return dict(inspect.signature(self.function).bind(*args, **kwargs).arguments)
+
+
+_UNRESOLVED: Final[weakref.WeakSet[Signature]] = weakref.WeakSet()
 
 
 class Definition(Signature):

@@ -22,7 +22,7 @@ from actors.workflows._functional._log_keeper import LogKeeper
 from actors.workflows._functional._paths import quoted
 from actors.workflows._functional._resuming import Resumption
 from actors.workflows._functional._run import FunctionalRun
-from actors.workflows._functional._signature import NOTHING, Definition
+from actors.workflows._functional._signature import NOTHING, Definition, declare_unresolved
 from actors.workflows._functional._stepping import run_step
 from actors.workflows._functional._waiting import Paused
 from actors.workflows._run_stream import RunSource, RunStream
@@ -298,6 +298,7 @@ class FunctionalWorkflow(Generic[T]):
     def _keeper(self, storage: Any, journal: Journal, how: Resumption | None) -> Keeper:
         if storage is None:
             return Keeper(journal)
+        declare_unresolved()
         return LogKeeper(storage, self.name, self._code, journal, how)
 
     def _code(self) -> dict[str, str]:
