@@ -491,34 +491,41 @@ async def test_a_long_chain_of_asks_is_no_deep_recursion(autojump_clock: Any) ->
         assert trio.current_time() == start + 1
 
 
-async def test_no_ask_of_random_graphs_stays_pending(autojump_clock: Any) -> None:
-    """Two hundred graphs of actors that ask, time out, crash and are killed."""
-    chance = random.Random(7)
-    begun, ended = 0, 0
+def _request(chance: random.Random, refs: list[ActorRef[Any]], depth: int) -> Any:
+    if not depth:
+        return chance.choice([Sleep(0), Sleep(3), Fail(ValueError("no")), {}])
+    inner = _request(chance, refs, depth - 1)
+    return AskFor(chance.choice(refs), inner, chance.choice([None, None, 2]))
+
+
+async def _ask_around(seed: int) -> None:
+    """Four actors that ask each other, time out, crash and are killed."""
+    chance = random.Random(seed)
 
     async def ask(ref: ActorRef[Any], message: Any, timeout: float | None) -> None:
-        nonlocal ended
-        with trio.move_on_after(chance.choice([1, 50])):
-            with contextlib.suppress(Exception):
-                await ref.ask(message, timeout=timeout)
-        ended += 1
+        limit = chance.choice([1, 100])
+        with trio.move_on_after(limit) as scope, contextlib.suppress(Exception):
+            await ref.ask(message, timeout=timeout)
+        # All work together takes 24 seconds; what isn't over by then would never be.
+        assert not (limit == 100 and scope.cancelled_caught), (seed, message)
 
-    def request(refs: list[ActorRef[Any]], depth: int) -> Any:
-        if not depth:
-            return chance.choice([Sleep(0), Sleep(3), Fail(ValueError("no")), {}])
-        return AskFor(
-            chance.choice(refs), request(refs, depth - 1), chance.choice([None, None, 2])
-        )
+    async with open_system(supervision=FORGIVING) as system, trio.open_nursery() as nursery:
+        refs = [system.spawn(Frozen, dedicated_task=chance.random() < 0.1) for _ in range(4)]
+        for _ in range(8):
+            message = _request(chance, refs, chance.randrange(4))
+            nursery.start_soon(ask, chance.choice(refs), message, chance.choice([None, 2]))
+        if chance.random() < 0.3:
+            await trio.sleep(chance.random())
+            chance.choice(refs).kill()
+    assert all(system.counters(ref).is_balanced for ref in refs)
 
-    for _ in range(200):
-        async with open_system(supervision=FORGIVING) as system, trio.open_nursery() as nursery:
-            refs = [system.spawn(Frozen) for _ in range(4)]
-            for _ in range(8):
-                begun += 1
-                message = request(refs, chance.randrange(4))
-                timeout = chance.choice([None, 2])
-                nursery.start_soon(ask, chance.choice(refs), message, timeout)
-            if chance.random() < 0.3:
-                await trio.sleep(chance.random())
-                chance.choice(refs).kill()
-        assert begun == ended
+
+async def test_no_ask_of_random_graphs_stays_pending(autojump_clock: Any) -> None:
+    for seed in range(300):
+        await _ask_around(seed)
+
+
+@pytest.mark.long
+async def test_no_ask_of_ten_thousand_graphs_stays_pending(autojump_clock: Any) -> None:
+    for seed in range(10_000):
+        await _ask_around(seed)

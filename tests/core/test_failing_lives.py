@@ -255,6 +255,17 @@ class FailuresOf:
 @seeds(300)
 async def test_a_crash_beside_a_stop_is_told_once() -> None:
     """Case I13 of the list: whichever comes first, and nobody is started again."""
+    await _crash_and_stop()
+
+
+@pytest.mark.long
+@seeds(1000)
+async def test_a_crash_beside_a_stop_is_told_once_over_a_thousand_seeds() -> None:
+    """Case I13 of the list."""
+    await _crash_and_stop()
+
+
+async def _crash_and_stop() -> None:
     told: list[Terminated] = []
     async with open_system() as system, trio.open_nursery() as nursery:
         watcher = system.spawn(Watcher, told)
