@@ -14,6 +14,20 @@ class ActorsError(Exception):
     """Root of the errors of the actor runtime, its codec and its model clients."""
 
 
+def message_of(error: BaseException) -> str:
+    """Return what an error says, which may be nothing; its ``__str__`` may be wrong itself."""
+    try:
+        return str(error)
+    except Exception as unprintable:  # noqa: BLE001  (it is the user's code)
+        return f"(its __str__ raised {type(unprintable).__name__})"
+
+
+def described(error: BaseException) -> str:
+    """Return the type of an error, and what it says, if it says anything."""
+    said = message_of(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
 # --------------------------------------------------------------------- MAF's tree
 
 

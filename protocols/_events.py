@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self
 import attrs
 import msgspec
 
+from protocols._errors import message_of
 from protocols._frozen import FrozenDict, freeze_optional
 from protocols._tags import default_registry
 from protocols._trouble import Trouble
@@ -79,11 +80,7 @@ class WorkflowErrorDetails:
     ) -> Self:
         """Describe *exc*, which is not kept: it would keep all variables of its frames."""
         trace = "".join(tracebacks.format_exception(exc)) if exc.__traceback__ else None
-        try:
-            message = str(exc)
-        except Exception as unprintable:  # noqa: BLE001  (it is the user's code, and can be wrong)
-            message = f"(its __str__ raised {type(unprintable).__name__})"
-        return cls(type(exc).__name__, message, trace, executor_id, extra)
+        return cls(type(exc).__name__, message_of(exc), trace, executor_id, extra)
 
 
 @attrs.frozen

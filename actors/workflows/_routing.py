@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.workflows._edges import Condition, Edge, EdgeGroup, FanOutEdgeGroup
 from actors.workflows._switch import SwitchCaseEdgeGroup, SwitchCaseEdgeGroupDefault
-from protocols._errors import EdgeConditionError, EdgeSelectionError
+from protocols._errors import EdgeConditionError, EdgeSelectionError, described, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -190,7 +190,8 @@ async def _says_yes(condition: Condition | None, message: object, edge_id: str) 
         return bool(answer)
     except Exception as error:
         raise EdgeConditionError(
-            f"{what} gave a {type(answer).__name__}, which is neither true nor false ({error}). "
+            f"{what} gave a {type(answer).__name__}, which is neither true nor false "
+            f"({message_of(error)}). "
             "Make it return a bool",
             edge_id=edge_id,
             inner_exception=error,
@@ -229,7 +230,7 @@ async def _asked(
         return await answer
     except Exception as error:
         raise EdgeConditionError(
-            f"{what} raised {type(error).__name__}: {error}. Make it answer for every message "
+            f"{what} raised {described(error)}. Make it answer for every message "
             "that the edge can see, or check the message's type in it first",
             edge_id=edge_id,
             inner_exception=error,

@@ -317,12 +317,20 @@ async def test_middleware_that_leaves_nothing_is_an_error_that_names_it(
         await run(Agent(ScriptedChatClient("a"), middleware=careless), way, "hi")
 
 
-async def test_a_stream_of_something_else_is_an_error_that_names_the_middleware() -> None:
-    async def wrong(context: AgentContext, call_next: Next) -> None:
-        context.result = 7
+@both
+@pytest.mark.parametrize("kind", [AgentContext, ChatContext])
+@pytest.mark.parametrize("result", ["text", 7, Message("assistant", ["a message"])], ids=repr)
+async def test_what_is_no_response_is_an_error_that_names_the_middleware(
+    kind: Any, result: Any, way: str
+) -> None:
+    """Case D9 of the list: streamed or not, the caller never gets another type."""
 
-    with pytest.raises(MiddlewareException, match=r"wrong there was a int"):
-        await run(Agent(ScriptedChatClient("a"), middleware=wrong), "stream", "hi")
+    async def wrong(context: Any, call_next: Next) -> None:
+        context.result = result
+
+    wrong.__annotations__["context"] = kind
+    with pytest.raises(MiddlewareException, match=r"wrong the result was .*context.result has"):
+        await run(Agent(ScriptedChatClient("a"), middleware=wrong), way, "hi")
 
 
 @both

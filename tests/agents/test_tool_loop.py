@@ -207,6 +207,41 @@ async def test_an_exception_is_told_to_the_model_without_its_text_unless_wanted(
         assert final.messages[1].contents[0].exception == "secret"
 
 
+class Unsayable(Exception):
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(one, other)
+
+    def __str__(self) -> str:
+        raise RuntimeError("nobody can say this")
+
+
+@both
+async def test_an_exception_that_cannot_be_printed_is_told_like_any_other(way: str) -> None:
+    def unsayable() -> None:
+        raise Unsayable(1, 2)
+
+    client = ScriptedChatClient(call("c", "unsayable"), "done")
+    client.function_invocation_configuration["include_detailed_errors"] = True
+
+    response = await run(Agent(client, tools=unsayable), way, "hi")
+
+    assert response.text.endswith("done")
+    [(_, text)] = results(client.seen[1].messages)
+    assert "its __str__ raised RuntimeError" in text
+
+
+@both
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+async def test_a_ctrl_c_in_a_tool_comes_out_bare(way: str, kind: type[BaseException]) -> None:
+    async def interrupted() -> None:
+        await trio.lowlevel.checkpoint()
+        raise kind
+
+    client = ScriptedChatClient(calls(call("a", "interrupted"), call("b", "nothing")), "done")
+    with pytest.raises(kind):
+        await run(Agent(client, tools=[interrupted]), way, "hi")
+
+
 @both
 async def test_an_exception_can_be_the_error_of_the_run(way: str, autojump_clock: Any) -> None:
     """As it was raised, not in a group; the siblings are cancelled first."""

@@ -23,12 +23,14 @@ from actors.agents._run_link import RunLink
 from actors.agents._telemetry import function_telemetry
 from actors.agents._tools._arguments import parsed_arguments
 from actors.agents._tools._function_tool import FunctionTool, ToolUse
+from actors.agents._without_group import without_group
 from protocols._content import Content
 from protocols._effects import Effect, current_effects, effect_key, effects_under, perform
 from protocols._errors import (
     MiddlewareFailure,
     ToolException,
     UserInputRequiredException,
+    message_of,
 )
 
 INTERRUPTED_KEY: Final = "_interrupted"
@@ -103,10 +105,11 @@ def completed(planned: Sequence[Planned], done: Mapping[int, Outcome]) -> list[O
 
 def failed(planned: Planned, text: str, error: Exception, *, in_detail: bool) -> Outcome:
     """Give the outcome of a call that went wrong, as the model is to read it."""
+    said = message_of(error)[:_DETAIL]
     if in_detail:
-        text = f"{text} Exception: {str(error)[:_DETAIL]}"
+        text = f"{text} Exception: {said}"
     result = Content.from_function_result(
-        planned.call.call_id or "", result=text, exception=str(error)[:_DETAIL] or repr(error)
+        planned.call.call_id or "", result=text, exception=said or repr(error)
     )
     return Outcome(planned, result, is_error=True)
 
@@ -177,14 +180,16 @@ class Invoker:
             # Looked at in call order, so that of several calls a limit refuses the last ones;
             # the tasks begin in any order.
             prepared = [(index, self._prepared(planned[index], known)) for index in group]
-            async with trio.open_nursery() as nursery:
-                scope = nursery.cancel_scope
-                for index, found in prepared:
-                    if isinstance(found, Outcome):
-                        done[index] = found
-                    else:
-                        call = planned[index]
-                        nursery.start_soon(self._into, done, index, call, found, scope, key)
+            # What is no outcome, a Ctrl-C for instance, is the caller's as it is.
+            with without_group():
+                async with trio.open_nursery() as nursery:
+                    scope = nursery.cancel_scope
+                    for index, found in prepared:
+                        if isinstance(found, Outcome):
+                            done[index] = found
+                        else:
+                            call = planned[index]
+                            nursery.start_soon(self._into, done, index, call, found, scope, key)
             if any(index in done and done[index].failure for index in group):
                 return
 
@@ -295,7 +300,7 @@ class Invoker:
     ) -> Outcome:
         if not error.contents:
             return failed(planned, "Error: Function failed.", error, in_detail=self.in_detail)
-        outcome = cut_off(planned, str(error))
+        outcome = cut_off(planned, message_of(error))
         outcome.is_error = False
         outcome.asks = error.contents
         outcome.inner_session = getattr(error, "inner_session", None)

@@ -35,6 +35,7 @@ class Chain:
     middleware: Sequence[Any]
     context: Any
     final: Callable[[Any], Awaitable[Any]]
+    from_below: Any = attrs.field(default=None, init=False)
 
     async def run(self) -> MiddlewareTermination | None:
         """Run the chain; give what ended it early, if something did."""
@@ -48,7 +49,7 @@ class Chain:
 
     async def _from(self, index: int) -> None:
         if index == len(self.middleware):
-            self.context.result = await self.final(self.context)
+            self.context.result = self.from_below = await self.final(self.context)
             return
         one = self.middleware[index]
         process = getattr(one, "process", one)
@@ -73,10 +74,12 @@ async def settled_response(chain: Chain, response_type: type[Any]) -> Any:
         return result
     if isinstance(result, SupportsResponseStream):
         return await result.get_final_response()
-    # Anything else comes from below, or is of another make: it is for the caller to judge.
     if result is None:
         raise _nothing(chain)
-    return result
+    # What comes from below, or is a response of another make, is for the caller to judge.
+    if result is chain.from_below or hasattr(result, "messages"):
+        return result
+    raise _no_response(chain, f"the {response_type.__name__}, or a stream of one")
 
 
 def settled_stream(chain: Chain, response_type: type[Any], update_type: type[Any]) -> Any:
@@ -95,10 +98,7 @@ async def _stream_of(chain: Chain, response_type: type[Any], update_type: type[A
     if isinstance(result, response_type):
         result = one_shot_stream(result, update_type)
     elif not isinstance(result, SupportsResponseStream):
-        raise MiddlewareException(
-            f"behind middleware {chain.names()} there was a {type(result).__name__} as the "
-            f"result; it has to be a stream, or a {response_type.__name__}"
-        )
+        raise _no_response(chain, f"a stream, or the whole {response_type.__name__}")
     return with_hooks(result, chain.context)
 
 
@@ -120,6 +120,13 @@ def with_hooks(stream: Any, context: AgentContext | ChatContext) -> Any:
     for cleanup in context.stream_cleanup_hooks:
         stream.with_cleanup_hook(cleanup)
     return stream
+
+
+def _no_response(chain: Chain, wanted: str) -> MiddlewareException:
+    return MiddlewareException(
+        f"behind middleware {chain.names()} the result was {chain.context.result!r:.80}; "
+        f"context.result has to be {wanted}"
+    )
 
 
 def _nothing(chain: Chain) -> MiddlewareException:
