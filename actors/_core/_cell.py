@@ -106,13 +106,17 @@ class Cell(Letters):
         if overflow == "drop_oldest":
             self.lose(mailbox.lose_oldest(), "dropped: mailbox full")
             return True
-        if overflow == "drop_newest" and item is message:
+        if overflow == "drop_newest" and (item is message or type(item) is Envelope):
             # It was accepted and lost: the sender isn't told, so the accounts must tell.
             mailbox.accepted += 1
             mailbox.losses.dead += 1
             self.system.dead_letter(message, self.ref, "dropped: mailbox full")
             return None
         raise self.no_room(message)
+
+    def stamped(self, item: Any) -> Any:
+        """Return *item* as it is to wait: with what has to be known of where it was sent."""
+        return item
 
     def look_for_work(self) -> None:
         """Become ready if messages wait."""

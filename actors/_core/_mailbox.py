@@ -90,7 +90,10 @@ class Counters:
 class Envelope:
     """A message with more to it: attempts, or somebody who waits for the reply (a `Request`)."""
 
-    __slots__ = ("attempts", "message", "waiting")
+    # The span that it was sent in; set only where somebody listens (see `_traced`).
+    origin: Any
+
+    __slots__ = ("attempts", "message", "origin", "waiting")
 
     def __init__(self, message: Any) -> None:
         self.message = message

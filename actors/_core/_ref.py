@@ -103,7 +103,7 @@ class ActorRef(Generic[MessageT_contra]):
         cell, task = self._cell, current_task()
         mailbox = cell.box()
         sender = waiter(task, cell, message)
-        waiting = mailbox.wait_for_room(message, task)
+        waiting = mailbox.wait_for_room(cell.stamped(message), task)
         if sender is not None:
             sender.waits_for(cell)
             waiting.on_end = partial(sender.waits_no_more, cell)

@@ -38,13 +38,13 @@ from actors._core._hub import DeadLetters, Listener
 from actors._core._in_trio import check_in_trio
 from actors._core._inspect import SystemFacts, look_at
 from actors._core._kin import DEFAULT, Options
+from actors._core._kinds import kinds_of_cells
 from actors._core._mailbox import MailboxPolicy
 from actors._core._patience import ZOMBIE_AFTER
 from actors._core._phases import STOPPED
 from actors._core._reasons import Killed, ShutDown
 from actors._core._registry import Registry
 from actors._core._supervision import Restart, Supervision
-from actors._core._timed import TimedCell
 from actors._core._timers import Timers
 from actors._core._turn import bare, split
 
@@ -95,6 +95,7 @@ class System:
         self._opened = trio.Event()
         self._watch = trio.CancelScope(shield=True)
         self._numbers = itertools.count(1)
+        self._kind, self._timed_kind = kinds_of_cells()
         # What the last spawner's context had in it, and the copy for actors with the same.
         self._seen: tuple[tuple[ContextVar[Any], Any], ...] = ()
         self._context = Context()
@@ -203,7 +204,7 @@ class System:
                 parent.check_significant(chosen)
         own_name = next(self._numbers) if name is None else name
         group = parent.check_name(own_name)
-        kind = TimedCell if group.has_time_limits else Cell
+        kind = self._timed_kind if group.has_time_limits else self._kind
         cell = kind(self, parent, own_name, partial(factory, *args) if args else factory, chosen)
         parent.adopt(cell)
         if chosen.dedicated_task:
