@@ -42,6 +42,9 @@ LARGE_ENTRY: Final = 512
 REMEMBERED: Final = 4096
 KEPT: Final = 64
 
+#: Bytes that can't begin an array or a map in msgpack.
+_NOT_NESTING: Final = bytes({*range(256)} - {*range(0x80, 0xA0), *range(0xDC, 0xE0)})
+
 
 class _MutableError(Exception):
     """What was to become a part holds something that can change."""
@@ -247,7 +250,8 @@ class PartsEncoder:
 
 def _spelled(tree: Any) -> bytes:
     body = spell(tree, "msgpack")
-    if len(body) > MAX_DEPTH:  # each level takes a byte
+    # Each level takes a byte that begins a container; ASCII texts have none of these.
+    if len(body) > MAX_DEPTH and len(body.translate(None, _NOT_NESTING)) > MAX_DEPTH:
         refuse_deep(tree)
     return body
 

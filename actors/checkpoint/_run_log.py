@@ -161,9 +161,10 @@ class LogWriter:
         if not self._pending and self._idle is not None:
             self._idle.set()
 
-    async def flush(self) -> None:
+    async def flush(self) -> None:  # noqa: ASYNC910  (it waits, or makes a checkpoint)
         """Wait until all that was appended is safe."""
-        await trio.lowlevel.checkpoint()
+        if not self._pending:
+            await trio.lowlevel.checkpoint()
         while self._pending:
             if self._idle is None or self._idle.is_set():
                 self._idle = trio.Event()

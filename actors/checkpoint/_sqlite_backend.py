@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from actors.checkpoint._fence import refusal
 from actors.checkpoint._sql_backend import SQLBackend
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
     from actors.checkpoint._backend import Write
     from actors.checkpoint._format import Sealer
+    from actors.checkpoint._rows import Opened
     from actors.checkpoint._types import RunInfo
+
+_SYNCHRONOUS: Final = "pragma synchronous = "
 
 
 @final
@@ -60,6 +63,7 @@ class SQLiteBackend(SQLBackend):
     ) -> None:
         super().__init__(path, sealer)
         self._clock = clock
+        self._synchronous = synchronous
         with told(path):
             self.db = sqlite3.connect(
                 path, timeout=patience, isolation_level=None, check_same_thread=False
@@ -69,14 +73,14 @@ class SQLiteBackend(SQLBackend):
             except BaseException:
                 self.db.close()
                 raise
-            self._file = _identity(path)
+            self._file: tuple[int, int] | None = _identity(path)
 
     def _prepare(self, synchronous: str, *, moves_wal: bool) -> None:
         db = self.db
         db.execute("pragma cell_size_check = on")
         version = self._checked_version()
         db.execute("pragma journal_mode = wal")
-        db.execute(f"pragma synchronous = {synchronous}")
+        db.execute(_SYNCHRONOUS + synchronous)
         if not moves_wal:
             db.execute("pragma wal_autocheckpoint = 0")
         if version < SCHEMA_VERSION:
@@ -139,6 +143,28 @@ class SQLiteBackend(SQLBackend):
         """Return the time by which leases end: all of its users are on one machine."""
         return self._clock()
 
+    def open(self, info: RunInfo) -> Opened:
+        """Begin a run, or take it over; the flush of its first commit makes that safe, too.
+
+        A loss of power before that takes no commit, and leaves no older writer alive that it
+        could have given the run back to: all of them are on this machine.
+        """
+        with self._unflushed():
+            return super().open(info)
+
+    @contextmanager
+    def _unflushed(self) -> Iterator[None]:
+        with self.told():
+            self.db.execute(_SYNCHRONOUS + "NORMAL")
+        file, self._file = self._file, None
+        try:
+            yield
+        finally:
+            # If this fails, nobody may commit with this connection any more.
+            with self.told():
+                self.db.execute(_SYNCHRONOUS + self._synchronous)
+            self._file = file
+
     def _take_over(self, info: RunInfo, about: bytes) -> None:
         values = {"id": info.run_id, "workflow": info.workflow_name, "about": about}
         self.db.execute(OPEN, values)
@@ -168,8 +194,8 @@ class SQLiteBackend(SQLBackend):
         return error or StorageError(f"{self.place}: the commit wasn't written")
 
     def is_alive(self) -> bool:
-        """Whether the file is still in its place: one that was removed is written in vain."""
-        return self._file == _identity(self.place)
+        """Whether what is written is safe, and the file in its place: a removed one is in vain."""
+        return self._file is not None and self._file == _identity(self.place)
 
     def close(self) -> None:
         """Close the file."""

@@ -15,9 +15,13 @@ import trio
 
 from actors import Commit, SQLiteCheckpointStorage
 from actors._core._serial_thread import SerialThread
+from actors.checkpoint._backend import Write
+from actors.checkpoint._format import Sealer
+from actors.checkpoint._rows import Head, Row
 from actors.checkpoint._sqlite_backend import SQLiteBackend
 from actors.checkpoint._thread_lane import ThreadLane
-from protocols import StorageError
+from actors.checkpoint._types import RunInfo
+from protocols import CorruptCheckpointError, StorageError
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -131,9 +135,27 @@ async def test_without_flushes_the_log_of_writes_is_moved_by_a_thread(
         assert wal.st_size < 2_000_000
 
 
-def test_inline_commits_never_move_the_log_of_writes_themselves(place: Path) -> None:
-    from actors.checkpoint._format import Sealer
+def test_only_the_opening_of_a_run_is_left_to_the_flush_of_its_first_commit(place: Path) -> None:
+    backend, said = SQLiteBackend(str(place / "runs.db"), Sealer()), list[str]()
+    backend.db.set_trace_callback(said.append)
+    run = backend.open(RunInfo("run", "w"))
+    head = Head(1, run.info.incarnation, 1, "turn", 0)
+    assert backend.append([Write(run.number, "run", Row(head, {}))]) == [None]
+    # Also if the opening fails.
+    backend.do("update runs set about = x'00'")
+    with pytest.raises(CorruptCheckpointError):
+        backend.open(RunInfo("run", "w"))
+    assert backend.query("pragma synchronous") == [(2,)]
+    backend.close()
+    modes, mode = list[tuple[str, str]](), "FULL"
+    for statement in said:
+        mode = statement.split()[-1] if "synchronous =" in statement else mode
+        if statement.split()[0] in {"commit", "rollback"}:
+            modes.append((statement, mode))
+    assert modes == [("commit", "NORMAL"), ("commit", "FULL"), ("rollback", "NORMAL")]
 
+
+def test_inline_commits_never_move_the_log_of_writes_themselves(place: Path) -> None:
     backend = SQLiteBackend(str(place / "runs.db"), Sealer(), moves_wal=False)
     assert backend.query("pragma wal_autocheckpoint") == [(0,)]
     assert backend.query("pragma journal_mode") == [("wal",)]
