@@ -11,7 +11,7 @@ import trio
 
 from actors.agents._agent_options import default_options as merged_defaults
 from actors.agents._agent_run import AgentRun
-from actors.agents._base import BaseAgent, as_list
+from actors.agents._base import BaseAgent, as_list, check_session
 from actors.agents._chat_call import OptionsCoT
 from actors.agents._middleware._kinds import categorize
 from actors.agents._middleware._layer import AgentMiddlewareLayer
@@ -64,10 +64,12 @@ class RawAgent(BaseAgent, Generic[OptionsCoT]):
             middleware=middleware,
             additional_properties=additional_properties,
         )
-        if not callable(getattr(client, "get_response", None)):
+        if isinstance(client, type) or not callable(getattr(client, "get_response", None)):
+            is_class = isinstance(client, type)
+            given = f"the class {client.__name__}" if is_class else f"a {type(client).__name__}"
             raise TypeError(
-                f"agent {self.name or self.id} needs a chat client, with get_response(); "
-                f"it was given a {type(client).__name__}"
+                f"agent {self.name or self.id} needs a chat client, with get_response(); it was "
+                f"given {given}"
             )
         if tool_errors not in get_args(ToolErrors):
             raise ValueError(f"tool_errors is 'model' or 'raise', not {tool_errors!r}")
@@ -174,7 +176,9 @@ class RawAgent(BaseAgent, Generic[OptionsCoT]):
 
         Raises:
             MiddlewareException: there is middleware that can't run.
+            TypeError: the session is none.
         """
+        check_session(self, session)
         run = AgentRun(
             agent=self,
             messages=normalize_messages(messages),
@@ -208,6 +212,14 @@ class RawAgent(BaseAgent, Generic[OptionsCoT]):
                 f"whose get_response takes no middleware, so {found[0]!r} can't run"
             )
         return found
+
+    async def open(self) -> Self:
+        """Open the client, if it is a context manager; ``async with agent`` does it, too."""
+        return await self.__aenter__()
+
+    async def close(self) -> None:
+        """Close the client, if it was opened here."""
+        await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()

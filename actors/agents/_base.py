@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from actors.agents._middleware._kinds import categorize
@@ -52,6 +52,12 @@ class BaseAgent:
         self.name = name
         self.description = description
         self.context_providers = as_list(context_providers)
+        for provider in self.context_providers:
+            if isinstance(provider, type) or not callable(getattr(provider, "before_run", None)):
+                raise TypeError(
+                    f"{provider!r} is no context provider of {type(self).__name__} "
+                    f"{self.name or self.id}: give objects whose class derives from ContextProvider"
+                )
         self.middleware = as_list(middleware)
         self.additional_properties = dict(additional_properties or {})
         self._check_middleware()
@@ -169,3 +175,16 @@ def as_list(given: Any) -> list[Any]:
         return []
     is_many = isinstance(given, Sequence) and not isinstance(given, str)
     return list(given) if is_many else [given]
+
+
+def check_session(agent: Any, session: Any) -> None:
+    """Make sure that an agent is given a session, or none.
+
+    Raises:
+        TypeError: it is something else, such as the id of one.
+    """
+    if session is not None and not isinstance(getattr(session, "state", None), MutableMapping):
+        raise TypeError(
+            f"agent {agent.name or agent.id} was given {session!r:.80} as its session: make one "
+            "with agent.create_session(), of an id with agent.create_session(session_id=...)"
+        )

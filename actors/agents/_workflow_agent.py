@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, overload
 
 import attrs
 
-from actors.agents._base import BaseAgent
+from actors.agents._base import BaseAgent, check_session
 from actors.agents._state_codec import register_state_type
 from actors.agents._workflow_agent_run import WorkflowAgentRun
 from actors.agents._workflow_parts import REQUEST_INFO
@@ -148,6 +148,7 @@ class WorkflowAgent(BaseAgent):
                 f"agent {self.name or self.id} can't find checkpoint {checkpoint_id!r} without a "
                 "checkpoint_storage: give both"
             )
+        check_session(self, session)
         kwargs = function_invocation_kwargs, client_kwargs
         run = WorkflowAgentRun(
             self, normalize_messages(messages), session, kwargs, checkpoint_storage, checkpoint_id

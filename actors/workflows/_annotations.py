@@ -54,6 +54,21 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(_behind(function))
 
 
+def check_yields_nothing(function: Callable[..., Any]) -> None:
+    """Make sure that calling *function* runs it, and doesn't only make a generator.
+
+    Raises:
+        ValueError: it is a generator.
+    """
+    plain = _behind(function)
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise ValueError(
+            f"{name_of(function)} has a `yield` in it, so that nothing would ever run it: send "
+            "messages with `await ctx.send_message(...)` and give outputs with "
+            "`await ctx.yield_output(...)`"
+        )
+
+
 def resolve(function: Callable[..., Any], annotation: Any) -> Any:
     """Evaluate an annotation's strings in the module of *function*.
 

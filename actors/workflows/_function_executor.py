@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 from actors._core._turn import expose
 from actors.workflows._annotations import (
     MISSING,
+    check_yields_nothing,
     context_types,
     is_async,
     message_type,
@@ -114,8 +115,17 @@ def _require_plain_function(func: Any) -> None:
             f"@executor can't wrap a {kind}: decorate a function at module level, or derive "
             "from Executor and use @handler"
         )
+    if isinstance(func, type):
+        raise ValueError(  # noqa: TRY004 (the same)
+            f"@executor is for functions, and {func.__name__} is a class: derive it from Executor, "
+            "and decorate a method of it with @handler"
+        )
     if not callable(func):
-        raise ValueError(f"{func!r} can't be called, so it is no executor")  # noqa: TRY004 (the same)
+        raise ValueError(  # noqa: TRY004 (the same)
+            f"{func!r} can't be called, so it is no executor; an id is given by name, "
+            "@executor(id=...)"
+        )
+    check_yields_nothing(func)
 
 
 def _spec_of(func: Any, name: str, taken: Any, sent: Any, yielded: Any) -> HandlerSpec:

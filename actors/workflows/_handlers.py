@@ -14,6 +14,7 @@ import attrs
 from actors._core._turn import expose
 from actors.workflows._annotations import (
     MISSING,
+    check_yields_nothing,
     context_types,
     foreign_decorator,
     is_async,
@@ -228,6 +229,7 @@ def _parameters(method: Any, wanted: str, count: int) -> list[inspect.Parameter]
         raise ValueError(
             f"{name_of(method)} takes {len(parameters)} parameters; a handler is a method {wanted}"
         )
+    check_yields_nothing(method)
     if not is_async(method):
         raise ValueError(f"{name_of(method)} must be async: write `async def {method.__name__}`")
     return parameters

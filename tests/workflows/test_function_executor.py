@@ -156,6 +156,14 @@ async def unannotated(message, ctx: WorkflowContext) -> None: ...  # type: ignor
 async def bare_context(message: int, ctx) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
 async def wrong_context(message: int, ctx: int) -> None: ...
 async def generic(message: T) -> None: ...
+async def drip(message: int) -> Any:
+    yield message
+
+
+def drip_in_a_thread(message: int) -> Any:
+    yield message
+
+
 async def unknown(message: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
@@ -171,7 +179,10 @@ async def unknown(message: Missing) -> None: ...  # type: ignore[name-defined]  
         (unknown, "Missing"),
         (staticmethod(unannotated), "staticmethod"),
         (classmethod(unannotated), "classmethod"),
-        (5, "can't be called"),
+        (drip, "drip has a `yield` in it"),
+        (drip_in_a_thread, "drip_in_a_thread has a `yield` in it"),
+        (dict, "dict is a class: derive it from Executor"),
+        ("an id", "can't be called.*@executor"),
     ],
 )
 def test_a_function_that_cant_be_an_executor_is_refused(function: Any, words: str) -> None:

@@ -176,6 +176,10 @@ async def generic(self: Any, message: list[T], ctx: WorkflowContext) -> None: ..
 async def generic_context(self: Any, message: int, ctx: WorkflowContext[dict[str, T]]) -> None: ...
 async def unknown(self: Any, message: Missing, ctx: WorkflowContext) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 async def unknown_context(self: Any, message: int, ctx: WorkflowContext[Missing]) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+async def drip(self: Any, message: int, ctx: WorkflowContext) -> Any:
+    yield message
+
+
 def not_async(self: Any, message: int, ctx: WorkflowContext) -> None: ...
 
 
@@ -196,6 +200,7 @@ def not_async(self: Any, message: int, ctx: WorkflowContext) -> None: ...
         (unknown, "Missing"),
         (unknown_context, "Missing"),
         (not_async, "async def not_async"),
+        (drip, "drip has a `yield` in it.*yield_output"),
         (staticmethod(no_context), "no plain method"),
         (5, "no plain method"),
     ],

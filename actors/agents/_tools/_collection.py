@@ -27,7 +27,16 @@ def normalize_tools(tools: Any) -> list[Any]:
 
 
 def as_tool(given: Any) -> Any:
-    """Make a tool of a function; leave everything else as it is."""
+    """Make a tool of a function; leave everything else that may be a tool as it is.
+
+    Raises:
+        TypeError: it can be none.
+    """
+    if given is None or isinstance(given, str | bytes | int | float):
+        raise TypeError(
+            f"{given!r} is no tool: give functions, what @tool makes of them, or tools of a "
+            "service in its own form, which is a dict"
+        )
     if isinstance(given, FunctionTool | Mapping) or not callable(given):
         return given
     if hasattr(given, "name") and hasattr(given, "parameters"):

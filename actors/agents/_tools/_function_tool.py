@@ -107,6 +107,11 @@ class FunctionTool(Generic[ReturnT]):
         found = name or getattr(func, "__name__", None) or type(func).__name__
         if func is None and not name:
             raise ValueError("a tool without a function needs a name")
+        if inspect.isasyncgenfunction(func):
+            raise ValueError(
+                f"tool {found} has a `yield` in it, so that a call of it would run nothing: have "
+                "it return its result"
+            )
         self.name: str = found
         self.description: str = description or (inspect.getdoc(func) if func else None) or ""
         self.func = func
