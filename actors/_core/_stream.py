@@ -86,6 +86,8 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         cleanup_hooks: called without arguments, once, however the stream ends.
         result_hooks: called with the final value; may replace it. They don't run on a stream
             that failed or was left early.
+        update_transforms: further transform hooks, by their other name.
+        result_transforms: further result hooks, by their other name.
 
     Raises:
         TypeError: the source is neither async iterable nor awaitable.
@@ -106,6 +108,8 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         transform_hooks: Iterable[Callable[[UpdateT], Any]] | None = None,
         cleanup_hooks: Iterable[Callable[[], Any]] | None = None,
         result_hooks: Iterable[Callable[[Any], Any]] | None = None,
+        update_transforms: Iterable[Callable[[UpdateT], Any]] | None = None,
+        result_transforms: Iterable[Callable[[Any], Any]] | None = None,
     ) -> None: ...
 
     @overload
@@ -117,6 +121,8 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         transform_hooks: Iterable[Callable[[UpdateT], Any]] | None = None,
         cleanup_hooks: Iterable[Callable[[], Any]] | None = None,
         result_hooks: Iterable[Callable[[FinalT], Any]] | None = None,
+        update_transforms: Iterable[Callable[[UpdateT], Any]] | None = None,
+        result_transforms: Iterable[Callable[[FinalT], Any]] | None = None,
     ) -> None: ...
 
     def __init__(
@@ -127,6 +133,8 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         transform_hooks: Iterable[Callable[[UpdateT], Any]] | None = None,
         cleanup_hooks: Iterable[Callable[[], Any]] | None = None,
         result_hooks: Iterable[Callable[[FinalT], Any]] | None = None,
+        update_transforms: Iterable[Callable[[UpdateT], Any]] | None = None,
+        result_transforms: Iterable[Callable[[FinalT], Any]] | None = None,
     ) -> None:
         if not isinstance(cast("object", source), AsyncIterable | Awaitable):
             msg = (
@@ -141,9 +149,9 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         self._pulling = False
         self._updates: list[UpdateT] = []
         self._finalizer = finalizer
-        self._transforms = list(transform_hooks or ())
+        self._transforms = [*(transform_hooks or ()), *(update_transforms or ())]
         self._cleanups = list(cleanup_hooks or ())
-        self._results = list(result_hooks or ())
+        self._results = [*(result_hooks or ()), *(result_transforms or ())]
         self._around: list[Callable[[], AbstractContextManager[Any]]] = []
         self._token: trio.lowlevel.TrioToken | None = None
         self._closers: tuple[Step, ...] = ()
@@ -319,6 +327,9 @@ class ResponseStream(Generic[UpdateT, FinalT]):
         self._check_open("result")
         self._results.append(hook)
         return self
+
+    with_update_transform = with_transform_hook
+    with_result_transform = with_result_hook
 
     def with_pull_context_manager(
         self, factory: Callable[[], AbstractContextManager[Any]]

@@ -147,26 +147,39 @@ class ChatPipeline(Generic[OptionsCoT]):
                 client's own.
             tokenizer: for a strategy that counts tokens, in place of its own.
             function_invocation_kwargs: given to tools.
-            client_kwargs: given to ``_inner_get_response``.
+            client_kwargs: given to ``_inner_get_response``; but ``"middleware"`` in them is more
+                of what follows.
             middleware: chat and function middleware of this call.
             session: the conversation, for tools that need approval. An agent sees to it.
         """
         given = {key: value for key, value in (options or {}).items() if value is not None}
         if "tools" in given:
             given["tools"] = normalize_tools(given["tools"])
+        around = as_list(middleware)
+        if client_kwargs and "middleware" in client_kwargs:
+            around += as_list(client_kwargs["middleware"])
+            client_kwargs = {k: v for k, v in client_kwargs.items() if k != "middleware"}
         call = ChatCall(
             messages=normalize_messages(messages),
             stream=stream,
             options=given,
             client_kwargs=client_kwargs or {},
             function_invocation_kwargs=function_invocation_kwargs or {},
-            middleware=as_list(middleware),
+            middleware=around,
             compaction=(compaction_strategy, tokenizer),
             link=current_link.get() if session is None else RunLink(session=session),
         )
         return self._respond(call)
 
-    def _respond(self, call: ChatCall) -> Awaitable[ChatResponse[Any]] | ChatStream:  # noqa: ARG002 (the layers' and the base's is used)
-        raise TypeError(
-            f"{type(self).__name__} has no BaseChatClient among its bases, behind its layers"
+    def _respond(self, call: ChatCall) -> Awaitable[ChatResponse[Any]] | ChatStream:
+        """Ask whatever client stands behind the layers, where it is no ``BaseChatClient``."""
+        ask = getattr(super(), "get_response", None)
+        if ask is None:
+            raise TypeError(
+                f"{type(self).__name__} has no client among its bases, behind its layers: a "
+                "BaseChatClient, or another class with a get_response()"
+            )
+        answer: Awaitable[ChatResponse[Any]] | ChatStream = ask(
+            call.messages, stream=call.stream, options=call.options, **call.client_kwargs
         )
+        return answer

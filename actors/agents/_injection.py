@@ -42,6 +42,11 @@ class MessageInjectionMiddleware(ChatMiddleware):
         await call_next()
 
     @staticmethod
+    def enqueue_messages(session: AgentSession, messages: AgentRunInputs) -> None:
+        """Do what the function of that name does."""
+        enqueue_messages(session, messages)
+
+    @staticmethod
     def get_pending_messages(session: AgentSession) -> list[Message]:
         """Give the messages that wait, oldest first."""
         return list(session.state.get(MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY) or ())

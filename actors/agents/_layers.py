@@ -73,7 +73,10 @@ class FunctionInvocationLayer(ChatPipeline[OptionsCoT]):
 
 
 class ChatMiddlewareLayer(ChatPipeline[OptionsCoT]):
-    """Runs chat middleware around each call of the model.
+    """Runs chat middleware around each call of what stands behind it.
+
+    Behind a ``FunctionInvocationLayer``, as in our clients, that is each call of the model; in
+    front of one it is the whole loop, once, and function middleware goes on to that layer.
 
     Args:
         middleware: for every call.
@@ -84,11 +87,18 @@ class ChatMiddlewareLayer(ChatPipeline[OptionsCoT]):
     """
 
     def __init__(self, *, middleware: Sequence[Any] | None = None, **kwargs: Any) -> None:
+        kinds = _for_chat(self, as_list(middleware))
+        if kinds.function:
+            kwargs["middleware"] = kinds.function
         super().__init__(**kwargs)
-        self.chat_middleware: list[Any] = list(_chat_only(self, as_list(middleware)))
+        self.chat_middleware: list[Any] = list(kinds.chat)
 
     def _respond(self, call: ChatCall) -> Awaitable[ChatResponse[Any]] | ChatStream:
-        around = (*self.chat_middleware, *_chat_only(self, call.middleware))
+        around: tuple[Any, ...] = tuple(self.chat_middleware)
+        if call.middleware:
+            kinds = _for_chat(self, call.middleware)
+            around = (*around, *kinds.chat)
+            call = attrs.evolve(call, middleware=kinds.function)
         if not around:
             return super()._respond(call)
         context = ChatContext(
@@ -121,7 +131,6 @@ def _as_call(context: ChatContext, call: ChatCall) -> ChatCall:
         options={key: value for key, value in context.options.items() if value is not None},
         stream=context.stream,
         client_kwargs=context.kwargs,
-        middleware=(),
     )
 
 
@@ -140,13 +149,11 @@ def of_a_client(client: object, middleware: Sequence[Any]) -> Categorized:
     return kinds
 
 
-def _chat_only(client: object, middleware: Sequence[Any]) -> Sequence[Any]:
-    if not middleware:
-        return ()
+def _for_chat(client: object, middleware: Sequence[Any]) -> Categorized:
     kinds = of_a_client(client, middleware)
-    if kinds.function:
+    if kinds.function and not isinstance(client, FunctionInvocationLayer):
         raise MiddlewareException(
             f"{type(client).__name__} runs no tools, having no FunctionInvocationLayer, so "
             f"{kinds.function[0]!r} would never run"
         )
-    return kinds.chat
+    return kinds

@@ -169,7 +169,7 @@ def test_a_client_without_its_base_is_told_what_is_missing() -> None:
     class Hollow(FunctionInvocationLayer[Any]):
         pass
 
-    with pytest.raises(TypeError, match="no BaseChatClient"):
+    with pytest.raises(TypeError, match="no client among its bases"):
         Hollow().get_response("hi")
     with pytest.raises(NotImplementedError, match="_inner_get_response"):
         BaseChatClient().get_response("hi")

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 
 import pytest
+import trio
 
 from actors import (
     Agent,
     AgentContext,
+    AgentResponseUpdate,
+    AgentSession,
     BaseChatClient,
     ChatContext,
+    ChatMiddlewareLayer,
+    ChatResponse,
     ChatResponseUpdate,
     Content,
     FunctionInvocationContext,
+    FunctionInvocationLayer,
     FunctionTool,
     Message,
+    MessageInjectionMiddleware,
     RawAgent,
     ResponseStream,
     SlidingWindowStrategy,
+    chat_middleware,
+    function_middleware,
     tool,
 )
 from actors.exceptions import UserInputRequiredException
 from actors.testing import ScriptedChatClient
-from tests.agents.toolkit import call, calls
+from tests.agents.toolkit import both, call, calls, run, shape
 
 
 class MyOptions(TypedDict, total=False):
@@ -63,8 +72,8 @@ async def test_a_tool_says_how_often_it_was_run_and_how_often_that_failed() -> N
             raise ValueError(n)
         return n // 2
 
-    both = calls(call("1", "half", '{"n": 4}'), call("2", "half", '{"n": 3}'))
-    await Agent(ScriptedChatClient(both, "done"), tools=[half]).run("?")
+    turn = calls(call("1", "half", '{"n": 4}'), call("2", "half", '{"n": 3}'))
+    await Agent(ScriptedChatClient(turn, "done"), tools=[half]).run("?")
     half(8)
 
     assert (half.invocation_count, half.invocation_exception_count) == (3, 1)
@@ -119,3 +128,142 @@ async def test_a_stream_is_closed_by_either_name() -> None:
     await stream.close()
 
     assert closed == ["closed"]
+
+
+# ------------------------------------------------------------------------- clients of others
+
+
+class Duck:
+    """A client that derives from nothing of ours, as test suites have one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.additional_properties: dict[str, Any] = {}
+        self.turns = [[call("1", "look")], [Content.from_text("seen")]]
+        super().__init__(**kwargs)
+
+    def get_response(
+        self, messages: Any, *, stream: bool = False, options: Any = None, **kwargs: Any
+    ) -> Any:
+        contents = self.turns.pop(0)
+        if stream:
+            return ResponseStream(self._updates(contents), finalizer=ChatResponse.from_updates)
+        return self._whole(contents)
+
+    async def _whole(self, contents: Any) -> ChatResponse[Any]:
+        await trio.lowlevel.checkpoint()
+        return ChatResponse(messages=[Message("assistant", contents)])
+
+    async def _updates(self, contents: Any) -> Any:
+        await trio.lowlevel.checkpoint()
+        yield ChatResponseUpdate(contents=contents, role="assistant")
+
+
+class DuckWithTools(FunctionInvocationLayer[Any], Duck):  # type: ignore[misc]
+    """The layer in front of it."""
+
+
+class ChatFirst(ChatMiddlewareLayer[Any], FunctionInvocationLayer[Any], Duck):  # type: ignore[misc]
+    """Another order of the layers than ours."""
+
+
+def look() -> str:
+    """Look."""
+    return "there"
+
+
+@both
+async def test_a_layer_stands_in_front_of_any_client(way: str) -> None:
+    response = await run(Agent(DuckWithTools(), tools=[look]), way, "?")
+
+    assert shape(response.messages) == ["assistant: call 1", "tool: result 1", "assistant: seen"]
+
+
+@both
+async def test_chat_middleware_in_front_of_the_loop_sees_it_once(way: str) -> None:
+    seen: list[str] = []
+
+    @chat_middleware
+    async def chat(context: ChatContext, call_next: Any) -> None:
+        seen.append("chat")
+        await call_next()
+
+    @function_middleware
+    async def function(context: FunctionInvocationContext, call_next: Any) -> None:
+        seen.append("function")
+        await call_next()
+
+    of_client = ChatFirst(middleware=[chat, function])
+    of_agent = ChatFirst()
+
+    first = await run(Agent(of_client, tools=[look]), way, "?")
+    second = await run(Agent(of_agent, tools=[look], middleware=[chat, function]), way, "?")
+
+    assert first.text == second.text == "seen"
+    assert seen == ["chat", "function"] * 2
+
+
+async def test_middleware_among_what_the_client_is_given_runs_too() -> None:
+    seen: list[Any] = []
+
+    @chat_middleware
+    async def chat(context: ChatContext, call_next: Any) -> None:
+        seen.append(dict(context.kwargs))
+        await call_next()
+
+    agent = Agent(ScriptedChatClient("hi"), middleware=[chat])
+    await agent.run("?", client_kwargs={"middleware": [chat], "more": 1})
+
+    assert seen == [{"more": 1}] * 2
+
+
+async def test_hooks_of_a_stream_have_two_names() -> None:
+    async def shout(context: AgentContext, call_next: Any) -> None:
+        context.stream_update_transforms.append(
+            lambda update: AgentResponseUpdate(contents=[update.text.upper()])
+        )
+        context.stream_result_transforms.append(lambda response: None)
+        await call_next()
+
+    stream = Agent(ScriptedChatClient("hi"), middleware=[shout]).run("?", stream=True)
+    assert [update.text async for update in stream] == ["HI"]
+
+    async def source() -> Any:
+        yield ChatResponseUpdate(contents=["a"])
+
+    plain = ResponseStream(source(), update_transforms=[str], result_transforms=[len])
+    plain.with_update_transform(lambda update: f"<{update}>").with_result_transform(
+        lambda n: n + 1
+    )
+    assert [update async for update in plain] == ["<a>"]
+    assert await plain.get_final_response() == 2
+
+
+async def test_an_agent_opens_and_closes_a_client_that_can_be() -> None:
+    seen: list[str] = []
+
+    class Opened(ScriptedChatClient):
+        async def __aenter__(self) -> Self:
+            await trio.lowlevel.checkpoint()
+            seen.append("open")
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            await trio.lowlevel.checkpoint()
+            seen.append("closed")
+
+    agent = Agent(Opened("hi"))
+    assert await agent.open() is agent
+    assert (await agent.run("?")).text == "hi"
+    await agent.close()
+    await agent.close()
+
+    assert seen == ["open", "closed"]
+
+
+def test_a_middleware_that_injects_takes_messages_itself() -> None:
+    session = AgentSession()
+    middleware = MessageInjectionMiddleware()
+
+    middleware.enqueue_messages(session, "psst")
+
+    assert [one.text for one in middleware.get_pending_messages(session)] == ["psst"]

@@ -200,6 +200,12 @@ def test_what_is_no_answer_is_refused(wire: Any) -> None:
         ResponsesReader(endpoint=HERE).response(wire)
 
 
+def test_a_whole_answer_that_is_not_finished_comes_with_a_token_whatever_it_says() -> None:
+    assert whole(response_body(status="in_progress")).continuation_token == {
+        "response_id": "resp_1"
+    }
+
+
 def test_a_response_in_the_background_comes_with_a_token() -> None:
     body = response_body(status="queued", background=True)
     assert whole(body).continuation_token == {"response_id": "resp_1"}

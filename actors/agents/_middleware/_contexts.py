@@ -55,6 +55,16 @@ class AgentContext:
     stream_result_hooks: list[Callable[[Any], Any]] = attrs.field(factory=list)
     stream_cleanup_hooks: list[Callable[[], Any]] = attrs.field(factory=list)
 
+    @property
+    def stream_update_transforms(self) -> list[Callable[[Any], Any]]:
+        """The transform hooks by their other name."""
+        return self.stream_transform_hooks
+
+    @property
+    def stream_result_transforms(self) -> list[Callable[[Any], Any]]:
+        """The result hooks by their other name."""
+        return self.stream_result_hooks
+
 
 @attrs.define(eq=False)
 class ChatContext:
@@ -87,6 +97,16 @@ class ChatContext:
     stream_transform_hooks: list[Callable[[Any], Any]] = attrs.field(factory=list)
     stream_result_hooks: list[Callable[[Any], Any]] = attrs.field(factory=list)
     stream_cleanup_hooks: list[Callable[[], Any]] = attrs.field(factory=list)
+
+    @property
+    def stream_update_transforms(self) -> list[Callable[[Any], Any]]:
+        """The transform hooks by their other name."""
+        return self.stream_transform_hooks
+
+    @property
+    def stream_result_transforms(self) -> list[Callable[[Any], Any]]:
+        """The result hooks by their other name."""
+        return self.stream_result_hooks
 
 
 @attrs.define(eq=False)

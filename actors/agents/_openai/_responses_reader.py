@@ -94,7 +94,8 @@ class ResponsesReader:
             created_at=created_at(found.get("created_at")),
             finish_reason=_finish_reason(found, len(self._calls)),
             usage_details=usage_of(found.get("usage")) or None,
-            continuation_token=_token(found),
+            # A whole answer that isn't finished is made in the background, said or not.
+            continuation_token=_token({**found, "background": True}),
             raw_representation=found,
             response_format=response_format,
         )
