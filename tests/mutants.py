@@ -207,11 +207,13 @@ def _prepare() -> None:
     settings.load_profile("mutants")
 
 
-def notices(path: Path, code: CodeType, tests: list[str], seconds: float) -> str | None:
+def notices(
+    path: Path, code: CodeType, tests: list[str], seconds: float, *, is_heard: bool = False
+) -> str | None:
     """Run *tests* in a process where *path* is *code*: how it was noticed, or None."""
     child = os.fork()
     if child == 0:
-        _run_tests(path, code, tests)  # never returns
+        _run_tests(path, code, tests, is_heard)  # never returns
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -223,14 +225,15 @@ def notices(path: Path, code: CodeType, tests: list[str], seconds: float) -> str
     return "hung"
 
 
-def _run_tests(path: Path, code: CodeType, tests: list[str]) -> None:
+def _run_tests(path: Path, code: CodeType, tests: list[str], is_heard: bool) -> None:
     import pytest
 
     status = 1
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
+        if not is_heard:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
         name = ".".join(path.with_suffix("").parts)
         sys.meta_path.insert(0, Loader(name, str(path.absolute()), code))
         options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long"]
@@ -255,11 +258,11 @@ def main(arguments: list[str] | None = None) -> int:
     def compiled(part: ast.Module) -> CodeType:
         return compile(part, str(options.module.absolute()), "exec")
 
-    def how(part: ast.Module) -> str | None:
-        return notices(options.module, compiled(part), options.tests, options.seconds)
+    def how(part: ast.Module, **say: bool) -> str | None:
+        return notices(options.module, compiled(part), options.tests, options.seconds, **say)
 
     began = time.monotonic()
-    if how(tree) is not None:
+    if how(tree, is_heard=True) is not None:
         sys.stderr.write("the tests fail without any change\n")
         return 2
     # Most that hang do so in a test that takes no time at all.

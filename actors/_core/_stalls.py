@@ -20,10 +20,12 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import attrs
 import trio
 from trio.abc import Instrument
 from trio.lowlevel import add_instrument, remove_instrument
 
+from actors._core._dispatch import Cell
 from actors._core._happenings import StalledTurn
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
     from trio.lowlevel import Task
 
-    from actors._core._cell import Cell
+    from actors._core._cell import Cell as ActorCell
+    from actors._core._dispatch import Worker
     from actors._core._system import System
 
 logger = logging.getLogger("actors")
@@ -62,9 +65,57 @@ def report_stalls(system: System, *, after: float = 1.0) -> Iterator[None]:
     Raises:
         ValueError: *after* isn't a positive number.
     """
+    soon: Callable[..., Any] = trio.lowlevel.current_trio_token().run_sync_soon
+
+    def tell(stall: Stall) -> None:
+        logger.error("%s", stall)
+        if stall.cell is not None:
+            ref = cast("ActorCell", stall.cell).ref  # a system's dispatcher runs nothing else
+            soon(system.publish, StalledTurn(ref, stall.age, stall.stack))
+
+    with watch_for_stalls(system.dispatcher.worker_of, tell, after=after):
+        yield
+
+
+@attrs.frozen
+class Stall:
+    """A step of a task that takes too long.
+
+    Attributes:
+        name: of the actor or executor whose turn it is, or else of the task.
+        cell: whose turn it is; None: the task is nobody's.
+        age: real seconds without a wait so far.
+        stack: where it is, outermost first.
+    """
+
+    name: str
+    cell: Cell | None
+    age: float
+    stack: tuple[str, ...]
+
+    def __str__(self) -> str:
+        where = "\n".join(self.stack)
+        said = f"it has not waited for anything for {self.age:.1f} s"
+        return f"{self.name} holds up all others: {said}:\n{where}"
+
+
+@contextmanager
+def watch_for_stalls(
+    worker_of: Callable[[Task], Worker | None], tell: Callable[[Stall], None], *, after: float
+) -> Iterator[None]:
+    """In this block, *tell*, from another thread, of what holds up trio for *after* seconds.
+
+    Args:
+        worker_of: whose turns a task runs, if any; called from the other thread.
+        tell: called once for each turn.
+        after: real seconds.
+
+    Raises:
+        ValueError: *after* isn't a positive number.
+    """
     if not after > 0:
         raise ValueError(f"after must be a positive number of seconds, not {after!r}")
-    watcher = _Watcher(system, after)
+    watcher = _Watcher(worker_of, tell, after)
     thread = threading.Thread(target=watcher.run, name="actors stall watcher", daemon=True)
     add_instrument(watcher.steps)
     thread.start()
@@ -95,13 +146,18 @@ class _Steps(Instrument):
 class _Watcher:
     """What the thread does."""
 
-    def __init__(self, system: System, after: float) -> None:
+    def __init__(
+        self,
+        worker_of: Callable[[Task], Worker | None],
+        tell: Callable[[Stall], None],
+        after: float,
+    ) -> None:
         self.steps = _Steps()
         self.over = threading.Event()
-        self._system = system
+        self._worker_of = worker_of
+        self._tell = tell
         self._after = after
         self._thread = threading.get_ident()
-        self._soon: Callable[..., Any] = trio.lowlevel.current_trio_token().run_sync_soon
 
     def run(self) -> None:
         """Look again and again; report each turn that is too long once."""
@@ -119,23 +175,16 @@ class _Watcher:
         task, number = self.steps.task, self.steps.number
         if task is None:
             return None
-        worker = self._system.dispatcher.worker_of(task)
+        worker = self._worker_of(task)
         if worker is None:
             return number, task, None, 0
-        return number, task, cast("Cell | None", worker.cell), worker.turns
+        return number, task, worker.cell, worker.turns
 
     def _report(self, step: Step, age: float) -> None:
         _, task, cell, _ = step
         stack = _stack(sys._current_frames().get(self._thread))  # noqa: SLF001  (documented, for debuggers)
         name = f"the task {task.name}" if cell is None else cell.name
-        logger.error(
-            "%s holds up all others: it has not waited for anything for %.1f s:\n%s",
-            name,
-            age,
-            "\n".join(stack),
-        )
-        if cell is not None:
-            self._soon(self._system.publish, StalledTurn(cell.ref, age, stack))
+        self._tell(Stall(name, cell, age, stack))
 
 
 def _stack(frame: FrameType | None) -> tuple[str, ...]:

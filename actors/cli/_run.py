@@ -9,11 +9,12 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
 from traceback import print_exception
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import attrs
 import trio
 
+from actors._core._stalls import Stall, watch_for_stalls
 from actors._core._system import System, current_system
 from actors.cli._errors import describe
 from actors.cli._find import find_workflow, opened
@@ -31,10 +32,16 @@ from actors.workflows._workflow import Workflow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from trio.lowlevel import Task
+
+    from actors._core._dispatch import Worker
     from actors.workflows._run import Run
     from actors.workflows._run_stream import RunStream
     from actors.workflows._settings import Settings
     from protocols._events import WorkflowEvent
+
+# Real seconds. To import what a client needs may take one or two, and is nobody's mistake.
+STALLED_AFTER: Final = 5.0
 
 
 @attrs.frozen
@@ -141,7 +148,8 @@ class _Running:
         observed = _Observed(workflow.graph, _settings(workflow, self.command.max_iterations))
         self.observed, self.system = observed, current_system()
         try:
-            await self._show_events(observed, message, view)
+            with watch_for_stalls(self._worker_of, _say_stall, after=STALLED_AFTER):
+                await self._show_events(observed, message, view)
         except BrokenPipeError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 (it is the run's, and reported)
@@ -153,6 +161,13 @@ class _Running:
                 raise
             self.error = exits.exceptions[0]
             await trio.lowlevel.checkpoint()
+
+    def _worker_of(self, task: Task) -> Worker | None:
+        run = None if self.observed is None else self.observed.last_run
+        worker = None if run is None else run.dispatcher.worker_of(task)
+        if worker is None and self.system is not None:
+            worker = self.system.dispatcher.worker_of(task)
+        return worker
 
     async def _show_events(self, workflow: _Observed, message: Any, view: View) -> None:
         seen = 0
@@ -183,6 +198,11 @@ class _Running:
 
             return LiveView(self.tally)
         return LineView()
+
+
+def _say_stall(stall: Stall) -> None:
+    for line in str(stall).splitlines():
+        say(line)
 
 
 async def _each(stream: RunStream, show: Callable[[WorkflowEvent], None]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import signal
 import subprocess
 import threading
@@ -11,7 +13,7 @@ import pytest
 import trio
 
 from actors import System, open_system
-from actors.cli import _inspect
+from actors.cli import _inspect, _run
 from actors.cli._inspect import ExecutorFacts, describe, run_inspectable
 
 if TYPE_CHECKING:
@@ -114,6 +116,34 @@ def test_the_actors_around_the_run_are_shown_too(start: Start) -> None:
     assert " s in str: 'a letter'\n" in said
     process.communicate("that\nis all\n", timeout=30)
     assert process.returncode == 0
+
+
+BLOCKS = """
+import sys, time
+from actors import WorkflowBuilder, WorkflowContext, executor
+
+@executor
+async def hog(text: str, ctx: WorkflowContext[None, str]) -> None:
+    limit = time.monotonic() + 20
+    while "holds up" not in sys.stderr.getvalue() and time.monotonic() < limit:
+        time.sleep(0.01)
+    await ctx.yield_output("done")
+
+workflow = WorkflowBuilder(start_executor=hog).build()
+"""
+
+
+def test_an_executor_that_never_gives_way_is_named_while_it_lasts(folder: Folder) -> None:
+    folder.monkeypatch.setattr(_run, "STALLED_AFTER", 0.1)
+    folder.write("blocks.py", BLOCKS)
+    heard = io.StringIO()
+    with contextlib.redirect_stderr(heard):
+        finished = folder.actors("run", "blocks.py", "x", "--json")
+    assert finished.code == 0
+    assert '"done"' in finished.out
+    first, *rest = heard.getvalue().splitlines()
+    assert first.startswith("hog holds up all others: it has not waited for anything for 0.")
+    assert "time.sleep(0.01)" in rest[1]
 
 
 def test_before_the_run_there_is_nothing_to_say_of_it() -> None:
