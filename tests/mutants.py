@@ -234,6 +234,8 @@ def _run_tests(path: Path, code: CodeType, tests: list[str], is_heard: bool) -> 
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)
+        # A job in the background ignores it, and tests press Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         name = ".".join(path.with_suffix("").parts)
         sys.meta_path.insert(0, Loader(name, str(path.absolute()), code))
         options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long"]
