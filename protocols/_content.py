@@ -18,12 +18,14 @@ from protocols._content_fields import RARE_FIELDS, Annotation, ContentFields
 from protocols._content_kinds import ContentKinds
 from protocols._errors import ContentError
 from protocols._frozen import EMPTY_DICT, FrozenDict, FrozenList, freeze, freeze_mapping, plain
+from protocols._quick_init import quickly_made
 
 _COMMON: Final = ("text", "id", "call_id", "name", "arguments")
 _NESTED: Final = frozenset({"function_call", "inputs", "items", "output", "outputs", "result"})
 _RARE: Final = frozenset(RARE_FIELDS)
 
 
+@quickly_made
 @frozen(init=False, eq=False, repr=False)
 class Content(ContentKinds):  # noqa: PLW1641  # unhashable on purpose
     """One item of a message; immutable, unhashable, equal to another with the same dict form.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,13 +55,15 @@ class Rare(Generic[ValueT]):
     def __get__(self, instance: ContentFields | None, owner: type) -> ValueT | Rare[ValueT] | None:
         if instance is None:
             return self
-        return cast("ValueT | None", instance._rest.get(self.name))  # noqa: SLF001  # a part of that class
+        found: ValueT | None = instance._rest.get(self.name)  # noqa: SLF001  # a part of that class
+        return found
 
 
 class ContentFields:
     """What a content item may carry beside its common fields; None where a kind has no such field."""
 
-    __slots__ = ()
+    # Here and not behind the fields, see `_quick_init`.
+    __slots__ = ("__weakref__",)
 
     if TYPE_CHECKING:
         type: str

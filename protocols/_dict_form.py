@@ -24,7 +24,8 @@ _NEVER: Final = frozenset({"raw_representation"})
 class DictForm:
     """Base of attrs classes that have a dict form; its ``type`` is the class's name in snake case."""
 
-    __slots__ = ()
+    # Here and not behind the fields, see `_quick_init`.
+    __slots__ = ("__weakref__",)
 
     type_tag: ClassVar[str] = "dict_form"
 

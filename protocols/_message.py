@@ -10,6 +10,7 @@ from attrs import field, frozen
 from protocols._content import Content
 from protocols._dict_form import DictForm
 from protocols._frozen import EMPTY_DICT, EMPTY_LIST, FrozenDict, FrozenList, freeze_mapping
+from protocols._quick_init import quickly_made
 
 RoleLiteral: TypeAlias = Literal["system", "user", "assistant", "tool"]
 """The roles that every service knows."""
@@ -30,7 +31,13 @@ def to_contents(given: Iterable[ContentInput] | ContentInput) -> FrozenList[Cont
     """
     # Messages are made by the thousand, nearly all of a short list: that case comes first.
     if isinstance(given, list):
-        return FrozenList([_to_content(item) for item in given if item is not None])
+        return FrozenList(
+            [
+                item if type(item) is Content else _to_content(item)
+                for item in given
+                if item is not None
+            ]
+        )
     if given is None:
         return EMPTY_LIST
     if isinstance(given, (str, Content, Mapping)):
@@ -53,6 +60,7 @@ def _to_content(item: Content | str | Mapping[str, Any]) -> Content:
     )
 
 
+@quickly_made
 @frozen
 class Message(DictForm):
     """What one participant of a conversation said; immutable: change a copy, with ``evolve``.

@@ -19,6 +19,7 @@ from protocols._frozen import (
     freeze_optional,
 )
 from protocols._message import Message, to_contents
+from protocols._quick_init import quickly_made
 from protocols._structured import parse_value
 from protocols._usage import UsageDetails
 
@@ -45,7 +46,8 @@ def to_messages(
     """
     if given is None:
         return EMPTY_LIST
-    if isinstance(given, Message | Mapping):
+    # Asking whether something is a mapping is dear, so the common case comes first.
+    if not isinstance(given, list) and isinstance(given, Message | Mapping):
         return FrozenList((_to_message(given),))
     return FrozenList([_to_message(item) for item in given])
 
@@ -60,6 +62,11 @@ def _to_message(item: Message | Mapping[str, Any]) -> Message:
 
 def _to_usage(given: UsageDetails | Mapping[str, Any] | None) -> UsageDetails | None:
     return cast("UsageDetails | None", freeze_optional(cast("Mapping[str, Any] | None", given)))
+
+
+def _that_wait(contents: Iterable[Content]) -> list[Content]:
+    # Asked of each update. Few items have any of the rarer fields at all.
+    return [item for item in contents if item._rest and item.user_input_request]  # noqa: SLF001
 
 
 def _new_aggregate() -> Aggregate:
@@ -172,6 +179,7 @@ class _Response(_Meta, Generic[ValueT]):
         return cls(**aggregate.fields(_field_names(cls), response_format=output_format_type))
 
 
+@quickly_made
 @frozen(kw_only=True)
 class ChatResponseUpdate(_Update):
     """A part of a chat client's response, as it comes in a stream.
@@ -198,6 +206,7 @@ class ChatResponseUpdate(_Update):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # its contents are unhashable
 
 
+@quickly_made
 @frozen(kw_only=True)
 class AgentResponseUpdate(_Update):
     """A part of an agent's response; ``agent_id`` says whose, the rest is ``ChatResponseUpdate``'s."""
@@ -209,9 +218,10 @@ class AgentResponseUpdate(_Update):
     @property
     def user_input_requests(self) -> list[Content]:
         """The items that wait for a person."""
-        return [item for item in self.contents if item.user_input_request]
+        return _that_wait(self.contents)
 
 
+@quickly_made
 @frozen(kw_only=True)
 class ChatResponse(_Response[ValueT]):
     """What a chat client answered.
@@ -243,6 +253,7 @@ class ChatResponse(_Response[ValueT]):
         return "\n".join([message.text for message in self.messages]).strip()
 
 
+@quickly_made
 @frozen(kw_only=True)
 class AgentResponse(_Response[ValueT]):
     """What an agent answered; ``agent_id`` says which, the rest is ``ChatResponse``'s.
@@ -257,12 +268,7 @@ class AgentResponse(_Response[ValueT]):
     @property
     def user_input_requests(self) -> list[Content]:
         """The items, of all messages, that wait for a person."""
-        return [
-            item
-            for message in self.messages
-            for item in message.contents
-            if item.user_input_request
-        ]
+        return [item for message in self.messages for item in _that_wait(message.contents)]
 
 
 def map_chat_to_agent_update(

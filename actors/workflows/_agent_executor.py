@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -43,7 +43,7 @@ from protocols._agents import AgentExecutorRequest, AgentExecutorResponse
 from protocols._content import Content
 from protocols._frozen import EMPTY_DICT, FrozenDict, freeze_mapping
 from protocols._interfaces import SupportsResponseStream
-from protocols._log import Log
+from protocols._log import EMPTY_LOG, Log
 from protocols._message import Message, normalize_messages
 from protocols._responses import AgentResponse, AgentResponseUpdate
 from protocols._tags import default_registry
@@ -51,7 +51,6 @@ from protocols._tags import default_registry
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from actors.workflows._context import TurnContext
     from protocols._interfaces import SupportsAgentRun
 
 _log: Final = logging.getLogger(__name__)
@@ -71,8 +70,8 @@ class AgentExecutorState:
         answers: what was answered of it so far.
     """
 
-    cache: Log[Message] = attrs.field(factory=Log)
-    full_conversation: Log[Message] = attrs.field(factory=Log)
+    cache: Log[Message] = EMPTY_LOG
+    full_conversation: Log[Message] = EMPTY_LOG
     session: Any = None
     requested: tuple[str, ...] = ()
     answers: FrozenDict[str, Content] = attrs.field(default=EMPTY_DICT, converter=freeze_mapping)
@@ -200,8 +199,8 @@ class AgentExecutor(Executor):
         is_streaming = ctx.is_streaming()
         response = await self._run_agent(messages, session, ctx, is_streaming=is_streaming)
         conversation = conversation.extended(response.messages)
-        bring_home(self._session, session, cast("TurnContext", ctx))
-        state = attrs.evolve(state, full_conversation=conversation, session=session)
+        engine: Any = ctx
+        bring_home(self._session, session, engine)
         requests = response.user_input_requests
         if requests:
             if response.text:
@@ -211,13 +210,16 @@ class AgentExecutor(Executor):
                     self.id,
                     response.text,
                 )
+            state = attrs.evolve(state, full_conversation=conversation, session=session)
             ctx.state = await self._ask(requests, state, ctx)
             return
-        ctx.state = attrs.evolve(state, cache=Log())
+        ctx.state = AgentExecutorState(
+            EMPTY_LOG, conversation, session, state.requested, state.answers
+        )
         if not is_streaming:
             await ctx.yield_output(response)
-        elif cast("Any", ctx).wants_whole:
-            cast("Any", ctx).keep_output(response)
+        elif engine.wants_whole:
+            engine.keep_output(response)
         await ctx.send_message(AgentExecutorResponse(self.id, response, conversation))
 
     async def _run_agent(
@@ -252,7 +254,10 @@ class AgentExecutor(Executor):
 
 def run_kwargs(ctx: WorkflowContext[Any, Any]) -> dict[str, Mapping[str, Any]]:
     """Give what the caller of the workflow has for this agent; an agent may do without it."""
-    functions, client = cast("Any", ctx).get_run_kwargs()
+    engine: Any = ctx
+    functions, client = engine.get_run_kwargs()
+    if functions is client is None:
+        return {}
     given = {"function_invocation_kwargs": functions, "client_kwargs": client}
     return {name: value for name, value in given.items() if value is not None}
 

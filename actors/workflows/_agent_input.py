@@ -64,7 +64,8 @@ def unheld(conversation: Sequence[Message], held: Sequence[Message]) -> list[Mes
     what the conversation begins with.
     """
     if not held:
-        return list(conversation)
+        # Read whole at every hop of a chain of agents.
+        return conversation.as_list() if isinstance(conversation, Log) else list(conversation)
     if _begins_with(conversation, held):
         return list(conversation[len(held) :])
     objects = {id(message) for message in held}

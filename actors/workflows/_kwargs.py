@@ -99,6 +99,8 @@ class RunKwargs:
 
     def of(self, executor_id: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
         """Return what an executor gets of each, or None."""
+        if self.functions is self.client is _NOTHING:  # as nearly always
+            return None, None
         return self.functions.of(executor_id), self.client.of(executor_id)
 
     def inside(self, executor_id: str, graph: Graph) -> RunKwargs:
