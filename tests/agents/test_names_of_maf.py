@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, TypedDict
 
+import attrs
 import pytest
 import trio
 
@@ -267,3 +268,27 @@ def test_a_middleware_that_injects_takes_messages_itself() -> None:
     middleware.enqueue_messages(session, "psst")
 
     assert [one.text for one in middleware.get_pending_messages(session)] == ["psst"]
+
+
+@both
+async def test_what_can_not_be_changed_is_replaced_by_a_copy(way: str) -> None:
+    note = Message("assistant", ["checked"])
+
+    async def redacted(context: ChatContext, call_next: Any) -> None:
+        context.messages[:] = [
+            attrs.evolve(one, contents=[one.text.replace("1234", "…")]) for one in context.messages
+        ]
+        if context.stream:
+            context.stream_transform_hooks.append(
+                lambda update: attrs.evolve(update, contents=[update.text.upper()])
+            )
+        await call_next()
+        if not context.stream:
+            changed = [*context.result.messages, note]
+            context.result = attrs.evolve(context.result, messages=changed)
+
+    client = ScriptedChatClient("hi")
+    response = await run(Agent(client, middleware=[redacted]), way, "my pin is 1234")
+
+    assert [one.text for one in client.seen[0].messages] == ["my pin is …"]
+    assert response.text == ("HI" if way == "stream" else "hichecked")
