@@ -199,6 +199,7 @@ if TYPE_CHECKING:
         Case as Case,
         Default as Default,
         Edge as Edge,
+        EdgeCondition as EdgeCondition,
         EdgeDuplicationError as EdgeDuplicationError,
         EdgeGroup as EdgeGroup,
         Executor as Executor,
@@ -206,6 +207,7 @@ if TYPE_CHECKING:
         FanInEdgeGroup as FanInEdgeGroup,
         FanOutEdgeGroup as FanOutEdgeGroup,
         FunctionalWorkflow as FunctionalWorkflow,
+        FunctionalWorkflowDefinition as FunctionalWorkflowDefinition,
         FunctionExecutor as FunctionExecutor,
         Graph as Graph,
         GraphConnectivityError as GraphConnectivityError,
@@ -283,6 +285,7 @@ if TYPE_CHECKING:
         ChatResponse as ChatResponse,
         ChatResponseUpdate as ChatResponseUpdate,
         CheckpointError as CheckpointError,
+        CheckpointID as CheckpointID,
         CheckpointIdError as CheckpointIdError,
         CheckpointNotFoundError as CheckpointNotFoundError,
         CheckpointStorage as CheckpointStorage,
@@ -361,6 +364,7 @@ if TYPE_CHECKING:
         WorkflowErrorDetails as WorkflowErrorDetails,
         WorkflowEvent as WorkflowEvent,
         WorkflowEventSource as WorkflowEventSource,
+        WorkflowEventType as WorkflowEventType,
         WorkflowException as WorkflowException,
         WorkflowMessage as WorkflowMessage,
         WorkflowRunnerException as WorkflowRunnerException,
@@ -375,6 +379,7 @@ if TYPE_CHECKING:
         merge_chat_options as merge_chat_options,
         normalize_messages as normalize_messages,
         prepend_instructions_to_messages as prepend_instructions_to_messages,
+        register_checkpoint_type as register_checkpoint_type,
         register_type as register_type,
         validate_tool_mode as validate_tool_mode,
     )
@@ -430,11 +435,11 @@ __getattr__, __dir__, __all__ = lazy_names(
             ExecutorFailure
             MapEdgeGroup
             quorum
-            FunctionalWorkflow Replay RunContext StepWrapper WorkflowRunContext gather get_run_context step workflow
+            FunctionalWorkflow FunctionalWorkflowDefinition Replay RunContext StepWrapper WorkflowRunContext gather get_run_context step workflow
             SyncWorkflowContext
             resolve_agent_id
             AgentExecutorState
-            AgentExecutor Case DEFAULT_MAX_ITERATIONS Default Edge EdgeDuplicationError
+            AgentExecutor Case DEFAULT_MAX_ITERATIONS Default Edge EdgeCondition EdgeDuplicationError
             EdgeGroup Executor FanInEdgeGroup FanOutEdgeGroup FunctionExecutor Graph
             GraphConnectivityError GraphMismatchError Happened Repeat UnknownOutcomeError Worker WorkerOptions INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
             RunStream Settings SingleEdgeGroup SwitchCaseEdgeGroup
@@ -455,7 +460,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             ChatClientContentFilterException ChatClientException ChatClientInvalidAuthException
             ChatClientInvalidRequestException ChatClientInvalidResponseException ChatOptions
             ChatResponse ChatResponseUpdate CheckpointError CheckpointIdError
-            CheckpointNotFoundError CheckpointStorage CheckpointVersionError Codec CodecError
+            CheckpointID CheckpointNotFoundError CheckpointStorage CheckpointVersionError Codec CodecError
             Content ContentError CorruptCheckpointError EdgeConditionError EdgeSelectionError
             FrozenDict FrozenList IntegrationContentFilterException IntegrationException
             IntegrationInitializationError IntegrationInvalidAuthException
@@ -471,10 +476,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             TurnToken TypeRegistry UnknownRequestError UnknownTagError UnregisteredTypeError
             UnsavableTypeError UsageDetails UserInputRequiredException WorkflowCheckpoint
             WorkflowCheckpointException WorkflowConvergenceException WorkflowErrorDetails
-            WorkflowEvent WorkflowEventSource WorkflowException WorkflowMessage WorkflowRunState
+            WorkflowEvent WorkflowEventSource WorkflowEventType WorkflowException WorkflowMessage WorkflowRunState
             WorkflowRunnerException add_usage_details decode default_codec default_registry
             detect_media_type_from_base64 encode map_chat_to_agent_update merge_chat_options
-            normalize_messages prepend_instructions_to_messages register_type validate_tool_mode
+            normalize_messages prepend_instructions_to_messages register_checkpoint_type register_type validate_tool_mode
             LeaseLostError JobStateError Role RoleLiteral ContinuationToken FinishReason
             FinishReasonLiteral
         """,

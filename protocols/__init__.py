@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from protocols._checkpoints import (
         EXECUTOR_STATE_KEY as EXECUTOR_STATE_KEY,
+        CheckpointID as CheckpointID,
         CheckpointStorage as CheckpointStorage,
         WorkflowCheckpoint as WorkflowCheckpoint,
     )
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
         WorkflowErrorDetails as WorkflowErrorDetails,
         WorkflowEvent as WorkflowEvent,
         WorkflowEventSource as WorkflowEventSource,
+        WorkflowEventType as WorkflowEventType,
         WorkflowMessage as WorkflowMessage,
         WorkflowRunState as WorkflowRunState,
     )
@@ -162,6 +164,7 @@ if TYPE_CHECKING:
     from protocols._tags import (
         TypeRegistry as TypeRegistry,
         default_registry as default_registry,
+        register_checkpoint_type as register_checkpoint_type,
         register_type as register_type,
     )
     from protocols._usage import (
@@ -182,7 +185,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             LeaseLostError JobStateError
         """,
         "protocols._checkpoints": """
-            CheckpointStorage EXECUTOR_STATE_KEY WorkflowCheckpoint
+            CheckpointID CheckpointStorage EXECUTOR_STATE_KEY WorkflowCheckpoint
         """,
         "protocols._codec": """
             Codec decode default_codec encode
@@ -215,7 +218,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "protocols._events": """
             MessageType RequestDetails WorkflowErrorDetails WorkflowEvent
-            WorkflowEventSource WorkflowMessage WorkflowRunState
+            WorkflowEventSource WorkflowEventType WorkflowMessage WorkflowRunState
         """,
         "protocols._frozen": """
             FrozenDict FrozenList
@@ -244,7 +247,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             map_chat_to_agent_update
         """,
         "protocols._tags": """
-            TypeRegistry default_registry register_type
+            TypeRegistry default_registry register_checkpoint_type register_type
         """,
         "protocols._usage": """
             UsageDetails add_usage_details

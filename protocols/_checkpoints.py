@@ -7,7 +7,7 @@ either's programs. Fields of our own come after.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, runtime_checkable
 from uuid import uuid4
 
 import attrs
@@ -31,6 +31,10 @@ def _new_id() -> str:
 # Only for people: nothing is ordered by it.
 def _now() -> str:
     return datetime.now(UTC).isoformat()
+
+
+CheckpointID: TypeAlias = str
+"""The id of a checkpoint."""
 
 
 @attrs.define

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback as tracebacks
 import warnings
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Generic, Self
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias
 
 import attrs
 import msgspec
@@ -39,6 +39,14 @@ class WorkflowRunState(StrEnum):
     IDLE_WITH_PENDING_REQUESTS = "IDLE_WITH_PENDING_REQUESTS"
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
+
+
+WorkflowEventType: TypeAlias = Literal[
+    "started", "status", "failed", "warning", "error", "output", "intermediate", "data",
+    "request_info", "superstep_started", "superstep_completed", "executor_invoked",
+    "executor_completed", "executor_failed", "executor_bypassed", "inner_output",
+]  # fmt: skip
+"""The types of events that runs have; code of users may add events of other types."""
 
 
 class WorkflowEventSource(StrEnum):

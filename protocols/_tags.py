@@ -117,6 +117,11 @@ class TypeRegistry:
         """Return under what *cls* itself, not a base of it, is registered."""
         return self._by_class.get(cls)
 
+    def is_registered(self, cls: object) -> bool:
+        """Tell whether *cls* has been registered, and not only declared."""
+        known = self._by_class.get(cls) if isinstance(cls, type) else None
+        return known is not None and not known.is_declared
+
     def is_ambiguous(self, tag: str) -> bool:
         """Tell whether two declared classes would have this tag, so that neither has."""
         return tag in self._ambiguous
@@ -255,3 +260,14 @@ def register_type(cls: _ClassT, tag: str | None = None) -> _ClassT:
         ValueError: if the tag stands for another class, or *cls* has another tag.
     """
     return default_registry.register(cls, tag)
+
+
+def register_checkpoint_type(cls: type) -> None:
+    """Do what `register_type` does, unless it is done: the name in Microsoft Agent Framework.
+
+    Raises:
+        TypeError: *cls* is no class that can be taken apart and put together again.
+        ValueError: its tag stands for another class.
+    """
+    if not default_registry.is_registered(cls):
+        register_type(cls)

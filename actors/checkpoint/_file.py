@@ -11,7 +11,7 @@ from actors.checkpoint._file_backend import FileBackend
 from actors.checkpoint._format import Sealer
 from actors.checkpoint._storage import LogStore
 from actors.checkpoint._thread_lane import ThreadLane
-from protocols._tags import default_registry, register_type
+from protocols._tags import register_checkpoint_type
 
 if TYPE_CHECKING:
     import os
@@ -41,8 +41,7 @@ class FileCheckpointStorage(LogStore):
     ) -> None:
         for one in allowed_checkpoint_types or ():
             cls = _loaded(one) if isinstance(one, str) else one
-            if default_registry.by_class(cls) is None:
-                register_type(cls)
+            register_checkpoint_type(cls)
         self.storage_path = Path(storage_path)
         connect = partial(FileBackend, self.storage_path, Sealer(key))
         super().__init__(ThreadLane(connect, str(self.storage_path)))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from actors.workflows._edges import (
         INTERNAL_SOURCE_ID as INTERNAL_SOURCE_ID,
         Edge as Edge,
+        EdgeCondition as EdgeCondition,
         EdgeGroup as EdgeGroup,
         FanInEdgeGroup as FanInEdgeGroup,
         FanOutEdgeGroup as FanOutEdgeGroup,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     )
     from actors.workflows._functional._workflow import (
         FunctionalWorkflow as FunctionalWorkflow,
+        FunctionalWorkflowDefinition as FunctionalWorkflowDefinition,
         workflow as workflow,
     )
     from actors.workflows._graph import (
@@ -177,7 +179,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.workflows._edges": """
             MapEdgeGroup
-            Edge EdgeGroup FanInEdgeGroup FanOutEdgeGroup INTERNAL_SOURCE_ID
+            Edge EdgeCondition EdgeGroup FanInEdgeGroup FanOutEdgeGroup INTERNAL_SOURCE_ID
             SingleEdgeGroup
         """,
         "actors.workflows._executor": """
@@ -196,7 +198,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             StepWrapper step
         """,
         "actors.workflows._functional._workflow": """
-            FunctionalWorkflow workflow
+            FunctionalWorkflow FunctionalWorkflowDefinition workflow
         """,
         "actors.workflows._graph": """
             Graph

@@ -16,6 +16,8 @@ from actors.workflows._joins import JoinPolicy, Quorum, check_policy
 from actors.workflows._maps import Map
 
 Condition: TypeAlias = Callable[[Any], bool | Awaitable[bool]]
+EdgeCondition = Condition
+"""The name in Microsoft Agent Framework."""
 Selector: TypeAlias = Callable[[Any, list[str]], list[str] | Awaitable[list[str]]]
 
 

@@ -13,6 +13,7 @@ from actors.workflows._as_agent import make_workflow_agent
 from actors.workflows._carry import Carry
 from actors.workflows._declared_types import declared_types
 from actors.workflows._durable._opening import Resumption
+from actors.workflows._durable._signature import digest_of, signature_of
 from actors.workflows._durable._start import gate_of
 from actors.workflows._kwargs import Kwargs, RunKwargs
 from actors.workflows._open_run import OpenRun, StandingRun
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from actors.workflows._carry import Beginning
+    from actors.workflows._edges import EdgeGroup
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
     from actors.workflows._reports import EventSink
@@ -391,6 +393,26 @@ class Workflow:
     def get_executors_list(self) -> list[Executor]:
         """Return the executors."""
         return list(self.graph.executors.values())
+
+    @property
+    def start_executor_id(self) -> str:
+        """The id of the executor that gets the input."""
+        return self.graph.start_id
+
+    @property
+    def edge_groups(self) -> list[EdgeGroup]:
+        """The groups of edges, in the order in which they were added."""
+        return list(self.graph.edge_groups)
+
+    @property
+    def graph_signature(self) -> dict[str, Any]:
+        """What makes the graph the same as another, as far as stored runs are concerned."""
+        return signature_of(self.graph, self.settings.schedule)
+
+    @property
+    def graph_signature_hash(self) -> str:
+        """A digest of the signature; a run goes on from checkpoints with the same one."""
+        return digest_of(self.graph_signature)
 
     def get_start_executor(self) -> Executor:
         """Return the executor that gets the input."""

@@ -138,6 +138,21 @@ class FunctionalWorkflow(Generic[T]):
     def __repr__(self) -> str:
         return f"<workflow {self.name}>"
 
+    def build(self, *, checkpoint_storage: Any = None) -> FunctionalWorkflow[T]:
+        """Return a workflow of the same function that shares nothing else with this one.
+
+        Args:
+            checkpoint_storage: where its runs are kept; where this one's are, if not given.
+        """
+        return FunctionalWorkflow(
+            self.function,
+            name=self.name,
+            description=self.description,
+            checkpoint_storage=checkpoint_storage or self.checkpoint_storage,
+            supervision=self.supervision,
+            debug=self.is_debugging,
+        )
+
     # ------------------------------------------------------------------ as a function
 
     # A ParamSpec can't say that the context is left out.
@@ -389,6 +404,10 @@ class FunctionalWorkflow(Generic[T]):
     ) -> Awaitable[Any]:
         """Call the function, as a child."""
         return self.definition.started(args[0] if args else NOTHING, ctx)
+
+
+FunctionalWorkflowDefinition = FunctionalWorkflow
+"""What ``@workflow`` gives in Microsoft Agent Framework, where it has to be built to be run."""
 
 
 @overload
