@@ -74,7 +74,8 @@ def merge_chat_options(
 ) -> dict[str, Any]:
     """Return ``base`` with what ``override`` sets.
 
-    None sets nothing. Instructions are put one under the other, tools are put together (the
+    None sets nothing. Instructions are put one under the other, or, where they are a service's
+    own blocks and no texts, one after another in a list; tools are put together (the
     same object once), ``metadata`` and ``logit_bias`` are merged by key; everything else is
     replaced.
     """
@@ -87,12 +88,19 @@ def merge_chat_options(
 
 def _merged(key: str, base: Any, override: Any) -> Any:
     if key == "instructions":
-        return "\n".join(filter(None, (base, override)))
+        return _both_instructions(base, override)
     if key == "tools":
         return _all_tools(base, override)
     if key in _MERGED_BY_KEY:
         return {**base, **override}
     return override
+
+
+def _both_instructions(base: Any, override: Any) -> Any:
+    """Texts become one; what a service has in blocks of its own stays so, one after another."""
+    if isinstance(base, str) and isinstance(override, str):
+        return "\n".join(filter(None, (base, override)))
+    return [*_as_list(base), *_as_list(override)]
 
 
 def _all_tools(base: Any, override: Any) -> list[Any]:

@@ -108,3 +108,14 @@ def test_a_count_that_is_no_integer_is_left_out_and_logged(
 ) -> None:
     assert add_usage_details({"a": 1, "cost": 0.5}, {"a": 1, "cost": 1}) == {"a": 2}
     assert "'cost' is left out" in caplog.text
+
+
+def test_instructions_that_are_blocks_of_a_service_stay_blocks() -> None:
+    block = {"type": "text", "text": "Stay calm.", "cache": True}
+
+    assert merge_chat_options({"instructions": [block]}, {"instructions": "Be kind."}) == {
+        "instructions": [block, "Be kind."]
+    }
+    assert merge_chat_options({"instructions": "Be kind."}, {"instructions": block}) == {
+        "instructions": ["Be kind.", block]
+    }
