@@ -45,6 +45,10 @@ if TYPE_CHECKING:
         Annotation as Annotation,
         TextSpanRegion as TextSpanRegion,
     )
+    from protocols._declaring import (
+        declare_types as declare_types,
+        register_checkpoint_type as register_checkpoint_type,
+    )
     from protocols._effects import (
         Effect as Effect,
         EffectEntry as EffectEntry,
@@ -164,7 +168,6 @@ if TYPE_CHECKING:
     from protocols._tags import (
         TypeRegistry as TypeRegistry,
         default_registry as default_registry,
-        register_checkpoint_type as register_checkpoint_type,
         register_type as register_type,
     )
     from protocols._usage import (
@@ -195,6 +198,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "protocols._content_fields": """
             Annotation TextSpanRegion
+        """,
+        "protocols._declaring": """
+            declare_types register_checkpoint_type
         """,
         "protocols._errors": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException
@@ -247,7 +253,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             map_chat_to_agent_update
         """,
         "protocols._tags": """
-            TypeRegistry default_registry register_checkpoint_type register_type
+            TypeRegistry default_registry register_type
         """,
         "protocols._usage": """
             UsageDetails add_usage_details

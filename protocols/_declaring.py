@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from protocols._declared import normalised
 from protocols._fields import fields_of
-from protocols._tags import default_registry
+from protocols._tags import default_registry, require_supported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +33,18 @@ def declare_types(hints: Iterable[Any], registry: TypeRegistry = default_registr
     """
     for hint in hints:
         _declare(hint, registry)
+
+
+def register_checkpoint_type(cls: type) -> None:
+    """Let values of *cls* be stored; the name that Microsoft Agent Framework has for it.
+
+    Unlike `register_type` it gives no lasting tag, and no class of another name is in its way.
+
+    Raises:
+        TypeError: *cls* is no class that can be taken apart and put together again.
+    """
+    require_supported(cls)
+    declare_types([cls])
 
 
 def _declare(hint: Any, registry: TypeRegistry) -> None:

@@ -79,7 +79,7 @@ class TypeRegistry:
         prepare: Callable[[Any], Any] | None = None,
     ) -> _ClassT:
         """Let values of *cls* be encoded under *tag*; see `register_type` and `Registration`."""
-        _require_supported(cls)
+        require_supported(cls)
         tag = default_tag(cls) if tag is None else tag
         self._require_free(cls, tag)
         registration = Registration(tag, cls, frozenset(exclude), frozen, prepare)
@@ -116,11 +116,6 @@ class TypeRegistry:
     def by_class(self, cls: type) -> Registration | None:
         """Return under what *cls* itself, not a base of it, is registered."""
         return self._by_class.get(cls)
-
-    def is_registered(self, cls: object) -> bool:
-        """Tell whether *cls* has been registered, and not only declared."""
-        known = self._by_class.get(cls) if isinstance(cls, type) else None
-        return known is not None and not known.is_declared
 
     def is_ambiguous(self, tag: str) -> bool:
         """Tell whether two declared classes would have this tag, so that neither has."""
@@ -215,7 +210,12 @@ def is_supported(cls: object) -> bool:
     )
 
 
-def _require_supported(cls: object) -> None:
+def require_supported(cls: object) -> None:
+    """Make sure that values of a class can be taken apart and put together again.
+
+    Raises:
+        TypeError: they can't.
+    """
     if not is_supported(cls):
         raise TypeError(
             f"{cls!r} can't be registered: only attrs classes, dataclasses, pydantic models, "
@@ -260,14 +260,3 @@ def register_type(cls: _ClassT, tag: str | None = None) -> _ClassT:
         ValueError: if the tag stands for another class, or *cls* has another tag.
     """
     return default_registry.register(cls, tag)
-
-
-def register_checkpoint_type(cls: type) -> None:
-    """Do what `register_type` does, unless it is done: the name in Microsoft Agent Framework.
-
-    Raises:
-        TypeError: *cls* is no class that can be taken apart and put together again.
-        ValueError: its tag stands for another class.
-    """
-    if not default_registry.is_registered(cls):
-        register_type(cls)

@@ -11,7 +11,7 @@ from actors.checkpoint._file_backend import FileBackend
 from actors.checkpoint._format import Sealer
 from actors.checkpoint._storage import LogStore
 from actors.checkpoint._thread_lane import ThreadLane
-from protocols._tags import register_checkpoint_type
+from protocols._declaring import register_checkpoint_type
 
 if TYPE_CHECKING:
     import os
@@ -27,8 +27,9 @@ class FileCheckpointStorage(LogStore):
     Args:
         storage_path: the directory, which is made if it isn't there.
         allowed_checkpoint_types: further types that checkpoints may hold, for code written for
-            Microsoft Agent Framework: classes, or their names as ``"module:Class"``. They are
-            registered as with ``register_type(cls)``. Nothing is imported because of a name.
+            Microsoft Agent Framework: classes, or their names as ``"module:Class"``. They
+            become known as with ``register_checkpoint_type(cls)``. Nothing is imported because
+            of a name.
         key: signs what is written, and refuses what wasn't signed with it (HMAC with SHA-256).
     """
 
@@ -40,8 +41,7 @@ class FileCheckpointStorage(LogStore):
         key: bytes | None = None,
     ) -> None:
         for one in allowed_checkpoint_types or ():
-            cls = _loaded(one) if isinstance(one, str) else one
-            register_checkpoint_type(cls)
+            register_checkpoint_type(_loaded(one) if isinstance(one, str) else one)
         self.storage_path = Path(storage_path)
         connect = partial(FileBackend, self.storage_path, Sealer(key))
         super().__init__(ThreadLane(connect, str(self.storage_path)))
