@@ -18,6 +18,10 @@ if TYPE_CHECKING:
         OpenAIContentFilterException as OpenAIContentFilterException,
         OpenAIContinuationToken as OpenAIContinuationToken,
     )
+    from actors.agents._openai._parsing_hooks import (
+        OpenAIChatMessagePreparer as OpenAIChatMessagePreparer,
+        OpenAIChatResponseContentsParser as OpenAIChatResponseContentsParser,
+    )
     from actors.agents._openai._responses_client import (
         OpenAIChatClient as OpenAIChatClient,
     )
@@ -31,6 +35,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.agents._openai._options": """
             OpenAIChatCompletionOptions OpenAIChatOptions OpenAIContentFilterException
             OpenAIContinuationToken
+        """,
+        "actors.agents._openai._parsing_hooks": """
+            OpenAIChatMessagePreparer OpenAIChatResponseContentsParser
         """,
         "actors.agents._openai._responses_client": """
             OpenAIChatClient

@@ -9,6 +9,7 @@ import attrs
 
 from actors.agents._openai._calls import CallSlots
 from actors.agents._openai._errors import error_from_body, unreadable
+from actors.agents._openai._parsing_hooks import OpenAIChatResponseContentsParser, parsed
 from actors.agents._openai._parts import (
     EMPTY_RESPONSE,
     contents_from_wire,
@@ -46,10 +47,18 @@ class ChunkReader:
     Args:
         endpoint: what to call the endpoint in an error.
         taken: the call ids that the request already spoke of.
+        parser: has the last word on what a message or delta holds.
     """
 
-    def __init__(self, *, endpoint: str, taken: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        taken: Iterable[str] = (),
+        parser: OpenAIChatResponseContentsParser | None = None,
+    ) -> None:
         self._endpoint = endpoint
+        self._parser = parser
         self._taken = set(taken)
         self._choices: dict[int, _Choice] = {}
         self._later: dict[int, list[ChatResponseUpdate]] = {}
@@ -132,6 +141,7 @@ class ChunkReader:
             response_format=response_format,
             raw=raw,
             headers=headers,
+            parser=self._parser,
         )
 
     def end(self) -> list[ChatResponseUpdate]:
@@ -178,7 +188,7 @@ class ChunkReader:
         contents = contents_from_wire(delta, choice.calls)
         self._characters += sum(len(c.text or "") for c in contents if c.type == "text")
         merge_reasoning_details(choice.reasoning, delta.get("reasoning_details"))
-        return contents
+        return parsed(self._parser, delta, contents)
 
     def _used(self, usage: object) -> Content | None:
         counts = usage_from_wire(usage)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from actors.agents._openai._answer import AnswerReader
     from actors.agents._openai._http import AsyncOpenAI
+    from actors.agents._openai._parsing_hooks import (
+        OpenAIChatMessagePreparer,
+        OpenAIChatResponseContentsParser,
+    )
     from protocols._message import Message
 
 
@@ -33,6 +37,11 @@ class OpenAIChatCompletionClient(OpenAIEndpointClient[OptionsT]):
         model: the model to ask unless the options of a call name another.
         reasoning_replay: which assistant messages carry their reasoning back to the endpoint.
         empty_content: what ``content`` is in a message that has only tool calls.
+        response_parser: for servers that say more than the API knows: is given each message of an
+            answer, or delta of one, with its fields as attributes, and the contents that were
+            read of it; gives the contents that it holds.
+        message_preparer: is given each message, and the dicts that would be sent for it; gives
+            those that are sent.
         **kwargs: ``api_key``: the key, or an async function that gives one; ``org_id``: the
             organisation to bill; ``base_url``: where the endpoint is, usually ending in ``/v1``;
             ``default_headers``: further headers for every request; ``async_client``: an
@@ -56,10 +65,13 @@ class OpenAIChatCompletionClient(OpenAIEndpointClient[OptionsT]):
         *,
         reasoning_replay: ReasoningReplay = "with_tool_calls",
         empty_content: EmptyContent = "omit",
+        response_parser: OpenAIChatResponseContentsParser | None = None,
+        message_preparer: OpenAIChatMessagePreparer | None = None,
         **kwargs: Unpack[EndpointSettings],
     ) -> None:
         super().__init__(model, **kwargs)
-        self._style = MessageStyle(reasoning_replay, empty_content)
+        self.response_parser = response_parser
+        self._style = MessageStyle(reasoning_replay, empty_content, message_preparer)
 
     @staticmethod
     def get_web_search_tool(
@@ -91,7 +103,7 @@ class OpenAIChatCompletionClient(OpenAIEndpointClient[OptionsT]):
         taken: set[str],
         options: Mapping[str, Any],  # noqa: ARG002 (the other API's needs them)
     ) -> AnswerReader:
-        return ChunkReader(endpoint=endpoint, taken=taken)
+        return ChunkReader(endpoint=endpoint, taken=taken, parser=self.response_parser)
 
     def _prepared(self, sdk: AsyncOpenAI, body: dict[str, Any], given: Mapping[str, Any]) -> Any:
         return sdk.chat.completions.with_streaming_response.create(

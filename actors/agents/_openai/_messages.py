@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
+from actors.agents._openai._parsing_hooks import OpenAIChatMessagePreparer
 from protocols._content import Content
 from protocols._frozen import plain
 
@@ -43,6 +44,7 @@ class MessageStyle:
     Args:
         reasoning_replay: which assistant messages carry their reasoning back.
         empty_content: what ``content`` is on a message that has only tool calls.
+        preparer: has the last word on what is sent for a message.
     """
 
     reasoning_replay: ReasoningReplay = attrs.field(
@@ -52,6 +54,7 @@ class MessageStyle:
     empty_content: EmptyContent = attrs.field(
         default="omit", validator=attrs.validators.in_(("omit", "null", "text"))
     )
+    preparer: OpenAIChatMessagePreparer | None = None
 
 
 def messages_to_wire(messages: Iterable[Message], style: MessageStyle) -> list[dict[str, Any]]:
@@ -76,6 +79,12 @@ class _Writer:
     _thoughts: list[Content] = attrs.field(factory=list)
 
     def write(self, message: Message) -> None:
+        begun = len(self.wire)
+        self._write(message)
+        if self.style.preparer is not None:
+            self.wire[begun:] = self.style.preparer(message, self.wire[begun:])
+
+    def _write(self, message: Message) -> None:
         results = [c for c in message.contents if c.type == "function_result"]
         others = [c for c in message.contents if c.type != "function_result"]
         if str(message.role) == "assistant":

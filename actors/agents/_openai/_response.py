@@ -8,6 +8,7 @@ from typing import Any
 
 from actors.agents._openai._calls import CallSlots
 from actors.agents._openai._errors import error_from_body, unreadable
+from actors.agents._openai._parsing_hooks import OpenAIChatResponseContentsParser, parsed
 from actors.agents._openai._parts import (
     EMPTY_RESPONSE,
     contents_from_wire,
@@ -32,6 +33,7 @@ def response_from_wire(
     response_format: Any = None,
     raw: bytes = b"",
     headers: Mapping[str, str] | None = None,
+    parser: OpenAIChatResponseContentsParser | None = None,
 ) -> ChatResponse:
     """Read a whole answer.
 
@@ -42,6 +44,7 @@ def response_from_wire(
         response_format: what ``value`` is to be parsed as.
         raw: the body as it came, for an error to quote.
         headers: the answer's headers, their names in lower case, for a ``Retry-After``.
+        parser: has the last word on what a message holds.
 
     Raises:
         ModelError: the body is an error, or no answer at all.
@@ -57,7 +60,7 @@ def response_from_wire(
     reason, properties = map_finish_reason(choices[0].get("finish_reason") if choices else None)
     used = set(taken)
     return ChatResponse(
-        messages=[_message(choice, wire_id(wire), used) for choice in choices],
+        messages=[_message(choice, wire_id(wire), used, parser) for choice in choices],
         response_id=wire_id(wire),
         model=text_or_none(wire.get("model")),
         created_at=created_at(wire.get("created")),
@@ -69,7 +72,12 @@ def response_from_wire(
     )
 
 
-def _message(choice: Mapping[str, Any], response_id: str | None, taken: set[str]) -> Message:
+def _message(
+    choice: Mapping[str, Any],
+    response_id: str | None,
+    taken: set[str],
+    parser: OpenAIChatResponseContentsParser | None,
+) -> Message:
     part = choice.get("message") or choice.get("delta")
     part = part if isinstance(part, Mapping) else {}
     contents = contents_from_wire(part, CallSlots(taken, response_id or ""))
@@ -77,4 +85,4 @@ def _message(choice: Mapping[str, Any], response_id: str | None, taken: set[str]
     merge_reasoning_details(details, part.get("reasoning_details"))
     if details:
         contents.append(sealed_reasoning(details))
-    return Message("assistant", contents, raw_representation=choice)
+    return Message("assistant", parsed(parser, part, contents), raw_representation=choice)
