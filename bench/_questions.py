@@ -21,6 +21,7 @@ from bench import (
     stopping,
     streaming,
     superstep,
+    telemetry,
 )
 from bench._registry import Row
 
@@ -37,6 +38,7 @@ ROWS: Final[tuple[Row, ...]] = tuple(
         agents,
         as_agent,
         pipeline,
+        telemetry,
         streaming,
         listeners,
         functional,
