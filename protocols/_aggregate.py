@@ -6,19 +6,25 @@ the response is built. (Joining as they come would copy the text so far for ever
 
 from __future__ import annotations
 
+import functools
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 from attrs import define, evolve, field
 
+from protocols._content import Content
 from protocols._content_merge import Parts, is_code, merge_code
 from protocols._message import Message
 from protocols._usage import UsageDetails, add_usage_details
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
-    from protocols._content import Content
     from protocols._responses import AgentResponseUpdate, ChatResponseUpdate
+
+#: Whose message an update is a part of.
+_WHOSE: Final = attrgetter("role", "author_name", "message_id")
 
 #: Of each, the response has the last one that an update had.
 _LAST_WINS: Final = (
@@ -38,6 +44,10 @@ class Aggregate:
     _drafts: list[_Draft] = field(factory=list, init=False)
     _current: _Draft | None = field(default=None, init=False)
     _last_of: dict[str, _Draft] = field(factory=dict, init=False)
+    # Who has said what came last, and its fields that are the response's. Updates come by the
+    # thousand and mostly differ in their text only: what is as before isn't looked at again.
+    _whose: tuple[Any, ...] | None = field(default=None, init=False)
+    _given: tuple[Any, ...] | None = field(default=None, init=False)
     _last: dict[str, Any] = field(factory=dict, init=False)
     _properties: dict[str, Any] = field(factory=dict, init=False)
     _raws: list[Any] = field(factory=list, init=False)
@@ -48,15 +58,21 @@ class Aggregate:
         """Take the next update."""
         draft = self._draft_for(update)
         for content in update.contents:
-            if content.type == "usage":
+            if content.type == "text" and draft.text is not None:
+                draft.text.append(content)
+            elif content.type == "usage":
                 self._usage = add_usage_details(self._usage, content.usage_details)
             else:
                 draft.add(content)
-        for name in _LAST_WINS:
-            value = getattr(update, name, None)
-            if value is not None:
-                self._last[name] = value
-        self._properties.update(update.additional_properties)
+        kind: Any = type(update)
+        names, get = _shared_fields(kind)
+        given = get(update)
+        if given != self._given:
+            self._given = given
+            found = zip(names, given, strict=True)
+            self._last.update({name: value for name, value in found if value is not None})
+        if update.additional_properties:
+            self._properties.update(update.additional_properties)
         self._raws.append(update.raw_representation)
         self._token = update.continuation_token
 
@@ -73,7 +89,11 @@ class Aggregate:
         }
 
     def _draft_for(self, update: ChatResponseUpdate | AgentResponseUpdate) -> _Draft:
-        draft = self._current
+        draft, whose = self._current, _WHOSE(update)
+        if draft is not None and whose == self._whose:
+            return draft
+        # (An empty role is no role, and yet another one than any.)
+        self._whose = None if update.role == "" else whose
         if draft is None or draft.is_left_by(update):
             draft = self._current = self._going_on(update) or self._new_draft()
         draft.role = update.role or draft.role
@@ -110,6 +130,8 @@ class _Draft:
     calls: dict[str, Parts] = field(factory=dict)
     code: dict[tuple[str, str | None], Parts] = field(factory=dict)
     current_call: Parts | None = None
+    # The parts of the last item, if that is a text, which any further text goes on with.
+    text: list[Content] | None = None
 
     def is_left_by(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
         """Say whether the update belongs to another message than this."""
@@ -121,11 +143,15 @@ class _Draft:
 
     def add(self, content: Content) -> None:
         """Put a part where it belongs."""
+        self.text = None
         if content.type == "function_call":
             self._add_call(content)
         else:
             self.current_call = None
-            self._place_for(content).append(content)
+            place = self._place_for(content)
+            place.append(content)
+            if content.type == "text":
+                self.text = place.contents
 
     def _add_call(self, part: Content) -> None:
         # Parts of parallel calls may alternate, so the id decides. A part without an id goes
@@ -165,6 +191,17 @@ class _Draft:
             author_name=self.author_name,
             message_id=self.message_id,
         )
+
+
+@functools.cache
+def _shared_fields(
+    kind: type[Any],
+) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the fields of an update that are the response's, and what reads them all at once."""
+    if not attrs.has(kind):  # none of ours: who knows which of them it has
+        return _LAST_WINS, lambda one: tuple(getattr(one, name, None) for name in _LAST_WINS)
+    names = tuple(name for name in _LAST_WINS if hasattr(kind, name))
+    return names, attrgetter(*names)
 
 
 def _repeats(call: Parts, part: Content) -> bool:

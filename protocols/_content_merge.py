@@ -126,13 +126,16 @@ def _joined_text(parts: Sequence[Content]) -> str | None:
 
 
 def _annotations(parts: Sequence[Content]) -> Any:
-    return [one for part in parts for one in part.annotations or ()] or None
+    # Few parts have any of the rarer fields at all.
+    found = [one for part in parts if part._rest for one in part.annotations or ()]  # noqa: SLF001
+    return found or None
 
 
 def _first_of_each_key(parts: Sequence[Content]) -> FrozenDict[str, Any]:
     found: dict[str, Any] = {}
     for part in reversed(parts):
-        found.update(part.additional_properties)
+        if part.additional_properties:
+            found.update(part.additional_properties)
     return FrozenDict(found) if found else EMPTY_DICT
 
 
@@ -140,8 +143,10 @@ def _raw_representations(parts: Sequence[Content]) -> list[Any] | None:
     found: list[Any] = []
     for part in parts:
         raw = part.raw_representation
+        if raw is None:
+            continue
         # A part that was joined before carries a list of its own.
-        found.extend(raw if isinstance(raw, list) else () if raw is None else (raw,))
+        found.extend(raw if isinstance(raw, list) else (raw,))
     return found or None
 
 

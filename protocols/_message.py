@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NewType, TypeAlias
 
 from attrs import field, frozen
 
-from protocols._content import Content
+from protocols._content import Content, text_item
 from protocols._dict_form import DictForm
 from protocols._frozen import EMPTY_DICT, EMPTY_LIST, FrozenDict, FrozenList, freeze_mapping
 from protocols._quick_init import quickly_made
@@ -49,7 +49,7 @@ def to_contents(given: Iterable[ContentInput] | ContentInput) -> FrozenList[Cont
 
 def _to_content(item: Content | str | Mapping[str, Any]) -> Content:
     if isinstance(item, str):
-        return Content("text", text=item)
+        return text_item(item)
     if isinstance(item, Content):
         return item
     if isinstance(item, Mapping):

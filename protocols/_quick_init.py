@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import attrs
@@ -66,7 +67,7 @@ def quickly_made(cls: type[T]) -> type[T]:
     careful = vars(cls)[name]
     known: dict[str, Any] = {
         "_own": cls,
-        "_open": _opened(cls),
+        "_open": opened(cast("Any", cls)),
         "_careful": careful,
         "_kind": type,
     }
@@ -96,8 +97,13 @@ def _parameters(given: Iterable[Any]) -> Iterator[str]:
         yield f"{each.alias}=_default_{each.name}" if has_default else each.alias
 
 
-def _opened(cls: type[Any]) -> type[Any]:
-    """Return a class with the layout of *cls* and without its ban."""
+@functools.cache
+def opened(cls: type[Any]) -> Any:
+    """Return a class with the layout of *cls* and without its ban.
+
+    Whoever makes an object of it gives it all fields, and makes it one of *cls* with its last
+    store, ``made.__class__ = cls``.
+    """
     copied = {
         name: vars(cls)[name] for name in ("__slots__", "__orig_bases__") if name in vars(cls)
     }
@@ -105,5 +111,4 @@ def _opened(cls: type[Any]) -> type[Any]:
     # Both, or the ban that a base has on one of them makes the other slow, too.
     body |= {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     kind: Any = type(cls)
-    made: type[Any] = kind(cls.__name__, cls.__bases__, body)
-    return made
+    return kind(cls.__name__, cls.__bases__, body)

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
+from protocols._aggregate import Aggregate
 from protocols._content import Content
 from protocols._message import Message
 from protocols._responses import (
@@ -286,3 +287,58 @@ def test_a_long_stream_is_joined_in_a_moment() -> None:
     assert [len(item.text or item.arguments or "") for item in message.contents] == [
         20_000_000
     ] * 2
+
+
+UPDATES = st.lists(
+    st.builds(
+        ChatResponseUpdate,
+        contents=st.lists(
+            st.sampled_from(
+                [
+                    Content.from_text("a"),
+                    Content.from_text("", additional_properties={"k": 1}),
+                    Content.from_text_reasoning(text="r"),
+                    Content.from_usage({"input_token_count": 1}),
+                    call("c1", "{"),
+                    Content.from_function_result("c1", result="x"),
+                ]
+            ),
+            max_size=2,
+        ),
+        role=st.sampled_from([None, "", "assistant", "tool"]),
+        author_name=st.sampled_from([None, "", "ann", "bob"]),
+        message_id=st.sampled_from([None, "", "1", "2"]),
+        finish_reason=st.sampled_from([None, "stop", "length"]),
+    ),
+    max_size=8,
+)
+
+
+@given(UPDATES)
+def test_what_is_as_in_the_update_before_needs_no_second_look(
+    updates: list[ChatResponseUpdate],
+) -> None:
+    quick, careful = Aggregate(), Aggregate()
+    for each in updates:
+        quick.add(each)
+        careful._whose = careful._given = None
+        if careful._current is not None:
+            careful._current.text = None
+        careful.add(each)
+
+    assert quick.fields(("finish_reason",)) == careful.fields(("finish_reason",))
+
+
+def test_updates_of_somebody_elses_class_are_joined_by_what_they_have() -> None:
+    class Odd:
+        role, author_name, message_id = "assistant", None, None
+        contents = (Content.from_text("a"),)
+        additional_properties: dict[str, Any] = {}  # noqa: RUF012
+        raw_representation = continuation_token = None
+
+        def __init__(self, reason: str) -> None:
+            self.finish_reason = reason
+
+    response = ChatResponse.from_updates([Odd("length"), Odd("stop")])
+
+    assert (response.text, response.finish_reason) == ("aa", "stop")
