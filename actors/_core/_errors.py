@@ -11,7 +11,8 @@ class UndeliveredError(ActorsError):
     def __init__(self, actor: str, undelivered: object, why: str) -> None:
         self.actor = actor
         self.undelivered = undelivered
-        super().__init__(f"{actor} {why} a {type(undelivered).__name__}")
+        what = "anything" if undelivered is None else f"a {type(undelivered).__name__}"
+        super().__init__(f"{actor} {why} {what}")
 
 
 class ActorStoppedError(UndeliveredError):

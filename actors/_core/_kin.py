@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 import trio
+from attrs.validators import ge, instance_of
 
 from actors._core._mailbox import MailboxPolicy
 from actors._core._supervision import Restart
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 class Options:
     """How an actor was spawned. Shared by all that are spawned alike."""
 
-    restart: Restart = Restart.PERMANENT
-    mailbox: MailboxPolicy = attrs.field(factory=MailboxPolicy)
-    shutdown: float = attrs.field(default=5.0, validator=attrs.validators.ge(0))
-    significant: bool = False
-    redeliver: int = attrs.field(default=0, validator=attrs.validators.ge(0))
-    dedicated_task: bool = False
+    restart: Restart = attrs.field(default=Restart.PERMANENT, validator=instance_of(Restart))
+    mailbox: MailboxPolicy = attrs.field(
+        factory=MailboxPolicy, validator=instance_of(MailboxPolicy)
+    )
+    shutdown: float = attrs.field(default=5.0, validator=[instance_of((int, float)), ge(0)])
+    significant: bool = attrs.field(default=False, validator=instance_of(bool))
+    redeliver: int = attrs.field(default=0, validator=[instance_of(int), ge(0)])
+    dedicated_task: bool = attrs.field(default=False, validator=instance_of(bool))
 
 
 DEFAULT: Final = Options()

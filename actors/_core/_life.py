@@ -74,8 +74,13 @@ class Life(Supervising):
         except BaseException as exc:  # noqa: BLE001, ASYNC103  (a failed start is a failure)
             if not isinstance(exc, Exception):
                 self.system.fail(exc)
-            self.fail(exc)
+            if self.phase == STOPPED:
+                self.report_failure(exc)
+            else:
+                self.fail(exc)
             return  # noqa: ASYNC104  (a factory can't be cancelled)
+        if self.phase != STARTING:
+            return  # the factory did something that ended us
         self.system.publish(ActorRestarted(self.ref, kin.incarnation))
         self.start()
 

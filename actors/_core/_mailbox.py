@@ -114,10 +114,14 @@ class Waiting:
         self.was_accepted = False
         self.on_end: Callable[[], None] | None = None
 
-    def end(self) -> None:
-        """Wake the sender: there was room, or there will never be."""
+    def decide(self) -> None:
+        """It waits no more, whatever for."""
         if self.on_end is not None:
             self.on_end()
+
+    def end(self) -> None:
+        """Wake the sender: there was room, or there will never be."""
+        self.decide()
         if self.task is not None:
             reschedule(self.task)
 
@@ -211,6 +215,7 @@ class Mailbox:
         """A sender that waits for room has given up."""
         assert self.senders is not None
         del self.senders[waiting]
+        waiting.decide()
 
     def withdraw(self, envelope: Envelope) -> bool | None:
         """Take *envelope* back if nobody has begun with it.

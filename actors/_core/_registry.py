@@ -24,6 +24,8 @@ class Registry:
     def __init__(self) -> None:
         self._cells: dict[str, Cell] = {}
         self._awaited: dict[str, trio.Event] = {}
+        # The name of the system that has ended; empty before.
+        self._ended = ""
 
     def register(self, name: str, cell: Cell) -> None:
         """Give *cell* the *name*; see `System.register`."""
@@ -61,8 +63,22 @@ class Registry:
         """Wait until an actor has *name*."""
         await trio.lowlevel.checkpoint()
         while (ref := self.whereis(name)) is None:
-            await self._awaited.setdefault(name, trio.Event()).wait()
+            if self._ended:
+                raise ActorStoppedError(self._ended)
+            event = self._awaited.setdefault(name, trio.Event())
+            try:
+                await event.wait()
+            finally:
+                # Whoever gives up last takes the event along, or there would be one for ever.
+                if not (event.is_set() or event.statistics().tasks_waiting):
+                    del self._awaited[name]
         return ref
+
+    def close(self, system: str) -> None:
+        """*system* has ended and nobody will have a name any more: tell whoever waits for one."""
+        self._ended = system
+        while self._awaited:
+            self._awaited.popitem()[1].set()
 
     def __len__(self) -> int:
         """How many names there are."""

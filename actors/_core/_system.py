@@ -92,6 +92,7 @@ class System:
         self._error: BaseException | None = None
         self._body = trio.CancelScope()
         self._shield = trio.CancelScope(shield=True)
+        self._was_opened = False
         self._opened = trio.Event()
         self._watch = trio.CancelScope(shield=True)
         self._numbers = itertools.count(1)
@@ -135,6 +136,8 @@ class System:
             ValueError: if an option makes no sense, a significant child that is permanent, say.
             NameTakenError: if a living actor has the name.
             ActorStoppedError: if the system is shutting down.
+            RuntimeError: outside of the system's block.
+            TypeError: if an option is of another type.
             Exception: what the factory raised; there is no actor then.
         """
         return self.spawn_under(self.root, factory, args, name, restart, mailbox, options)
@@ -165,7 +168,11 @@ class System:
         return self.registry.whereis(name)
 
     async def wait_registered(self, name: str) -> ActorRef[Any]:
-        """Wait until an actor is registered under *name*, and return it."""
+        """Wait until an actor is registered under *name*, and return it.
+
+        Raises:
+            ActorStoppedError: if the system ends before.
+        """
         return await self.registry.wait(name)
 
     def counters(self, ref: ActorRef[Any]) -> Counters:
@@ -194,6 +201,8 @@ class System:
         options: dict[str, Any],
     ) -> ActorRef[Any]:
         """Start a child of *parent*."""
+        if self.dispatcher.nursery is None:
+            raise RuntimeError(f"spawn actors inside of the block `async with` {self!r}")
         if restart is None and mailbox is None and not options:
             chosen = DEFAULT
         else:
@@ -202,7 +211,12 @@ class System:
             )
             if chosen.significant:
                 parent.check_significant(chosen)
-        own_name = next(self._numbers) if name is None else name
+        if name is None:
+            own_name: str | int = next(self._numbers)
+        elif isinstance(name, str):
+            own_name = name
+        else:
+            raise TypeError(f"an actor's name is a string, not {name!r}")
         group = parent.check_name(own_name)
         kind = self._timed_kind if group.has_time_limits else self._kind
         cell = kind(self, parent, own_name, partial(factory, *args) if args else factory, chosen)
@@ -282,6 +296,9 @@ class System:
     @enable_ki_protection
     async def __aenter__(self) -> Self:
         check_in_trio(f"the system {self.name!r} was opened")
+        if self._was_opened:
+            raise RuntimeError(f"{self!r} has been opened before; open_system() makes another one")
+        self._was_opened = True
         self.dispatcher.thread = get_ident()
         self._manager = trio.open_nursery()
         self._nursery = await self._manager.__aenter__()
@@ -318,6 +335,7 @@ class System:
         """No task of ours is left: what has not ended by itself ends now."""
         self.dispatcher.closed = True
         self.timers.close()
+        self.registry.close(self.root.name)
         for cell in self.root.subtree():
             if cell.phase != STOPPED:
                 cell.terminate(Killed(cell.end_of_child().by))

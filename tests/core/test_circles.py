@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 import trio
+import trio.testing
 
 from actors import (
     Actor,
@@ -146,6 +147,30 @@ async def test_who_was_let_into_a_full_mailbox_waits_no_more(autojump_clock: Any
         await sender.ask(Do(fill))
         assert await sender.ask(3) == (2, 3)
         assert await full.ask(4) == (1, 4)
+
+
+async def test_who_gave_up_waiting_for_room_waits_no_more(autojump_clock: Any) -> None:
+    """A circle would be seen later, where there is none."""
+    async with open_system() as system:
+        giver = system.spawn(Doer)
+        full = system.spawn(Doer, mailbox=MailboxPolicy(1))
+
+        async def rest(ctx: ActorContext) -> None:
+            await trio.sleep(9)
+
+        async def give_up(ctx: ActorContext) -> None:
+            with trio.move_on_after(1):
+                await full.tell(3)
+
+        async def ask_back(ctx: ActorContext) -> Any:
+            return await giver.ask(4)
+
+        full.tell_nowait(Do(rest))
+        await trio.testing.wait_all_tasks_blocked()
+        full.tell_nowait(1)
+        await giver.ask(Do(give_up))
+        assert await full.ask(Do(ask_back)) == (4,)
+        assert await full.ask(2) == (1, 2)
 
 
 async def test_a_circle_of_a_full_mailbox_and_an_ask_is_told(autojump_clock: Any) -> None:

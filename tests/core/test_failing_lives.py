@@ -307,13 +307,20 @@ async def _wait_and_crash(ctx: ActorContext) -> None:
         {"shutdown": -1},
         {"shutdown": float("nan")},
         {"redeliver": -1},
+        {"redeliver": 1.5},
+        {"shutdown": None},
+        {"mailbox": 5},
+        {"restart": "never"},
+        {"significant": 1},
+        {"dedicated_task": "yes"},
+        {"name": 7},
         {"unknown": 1},
     ],
 )
 async def test_options_that_make_no_sense_leave_no_actor(wrong: Any, autojump_clock: Any) -> None:
     async with open_system() as system:
         with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
-            system.spawn(Doer, name="x", **wrong)
+            system.spawn(Doer, **wrong)
         assert system.inspect().root.children == ()
 
 
@@ -323,6 +330,33 @@ def test_a_system_has_a_budget_that_is_a_number() -> None:
             open_system(shutdown_budget=budget)
     with pytest.raises(ValueError, match="capacity"):
         MailboxPolicy(capacity=-1)
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("raises", [False, True])
+async def test_a_constructor_that_ends_its_own_actor_leaves_no_zombie(
+    how: str, raises: bool, autojump_clock: Any
+) -> None:
+    told: list[Terminated] = []
+    refs: list[ActorRef[Any]] = []
+
+    class Suicidal(Doer):
+        def __init__(self) -> None:
+            if refs:
+                getattr(refs[0], how)()
+                if raises:
+                    raise ValueError("in init")
+
+    async with open_system() as system:
+        refs.append(system.spawn(Suicidal))
+        refs[0].watch(system.spawn(Watcher, told))
+        refs[0].tell_nowait(Do(crash))
+        reason = await refs[0].wait_stopped()
+        await wait_all_tasks_blocked()
+        assert isinstance(reason, ShutDown if how == "stop" else Killed)
+        assert [each.reason for each in told] == [reason]
+        with pytest.raises(ActorStoppedError):
+            refs[0].tell_nowait(1)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a#1"])

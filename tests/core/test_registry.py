@@ -37,6 +37,32 @@ async def test_a_registered_actor_is_found_until_it_ends_and_over_restarts(
         assert len(system.registry) == 0
 
 
+async def test_who_waits_for_a_name_hears_of_the_end_of_the_system(autojump_clock: Any) -> None:
+    system = open_system("house")
+
+    async def wait() -> None:
+        with pytest.raises(ActorStoppedError, match="house has stopped"):
+            await system.wait_registered("door")
+
+    async with trio.open_nursery() as nursery:
+        async with system:
+            nursery.start_soon(wait)
+            await wait_all_tasks_blocked()
+    await wait()
+
+
+async def test_names_that_nobody_waits_for_any_more_take_no_room(autojump_clock: Any) -> None:
+    async with open_system() as system, trio.open_nursery() as nursery:
+        for number in range(3):
+            with trio.move_on_after(1):
+                await system.wait_registered(str(number))
+        assert not system.registry._awaited
+        nursery.start_soon(system.wait_registered, "door")
+        with trio.move_on_after(1):
+            await system.wait_registered("door")
+        system.register("door", system.spawn(Doer))  # the other one waits still
+
+
 async def test_a_name_is_taken_as_long_as_its_owner_lives(autojump_clock: Any) -> None:
     async with open_system() as system:
         first, second = system.spawn(Doer), system.spawn(Doer)

@@ -307,6 +307,28 @@ async def test_after_the_end_nothing_is_taken_any_more(autojump_clock: Any) -> N
     assert await ref.wait_stopped() == ShutDown()
 
 
+async def test_there_are_no_actors_before_the_block(autojump_clock: Any) -> None:
+    """Nobody would run them: whoever asked one would wait for ever."""
+    system = open_system("early")
+    with pytest.raises(RuntimeError, match="inside of the block `async with` <System early>"):
+        system.spawn(Doer)
+    async with system:
+        assert system.inspect().root.children == ()
+
+
+async def test_a_system_has_one_life(autojump_clock: Any) -> None:
+    async def no_trouble(ctx: ActorContext) -> None:
+        pass
+
+    async with open_system() as system:
+        ref = system.spawn(Doer)
+        with pytest.raises(RuntimeError, match="has been opened before"):
+            await system.__aenter__()
+        await ref.ask(no_trouble)
+    with pytest.raises(RuntimeError, match="has been opened before"):
+        await system.__aenter__()
+
+
 async def test_two_systems_do_not_meet(autojump_clock: Any) -> None:
     log: list[str] = []
     async with open_system("outer") as outer:
