@@ -158,8 +158,14 @@ class TurnContext(WorkflowContext[Any, Any]):
         """See `WorkflowContext.request_info`."""
         self.require_open()
         request_id = request_id or str(uuid.uuid4())
-        self.more().requests[request_id] = Request(
-            request_id, self.delivery.target, request_data, response_type, self.delivery.scope
+        requests, who = self.more().requests, self.delivery.target
+        if request_id in requests:
+            raise ValueError(
+                f"{who!r} asks two questions under the id {request_id!r}, so that an answer could "
+                "be to either: give each its own request_id, or none"
+            )
+        requests[request_id] = Request(
+            request_id, who, request_data, response_type, self.delivery.scope
         )
 
     async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (as yield_output)

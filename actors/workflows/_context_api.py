@@ -84,7 +84,12 @@ class WorkflowContext(TypedContext[OutT_contra, WOutT_contra], abc.ABC):
         Args:
             request_data: what is asked; given back together with the answer.
             response_type: the type that the answer must have.
-            request_id: names the request; a UUID if not given.
+            request_id: names the request; a UUID if not given. If another open request has
+                that name, this one gets another, by which it is answered; ``ctx.request_id`` in
+                the response handler is the one given here.
+
+        Raises:
+            ValueError: the turn has asked something else under this name.
         """
 
     @abc.abstractmethod

@@ -5,6 +5,7 @@ Made once per message and turn, hence structs: a named tuple costs three times a
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Request:
     """A question to the world outside, as it was asked.
 
-    ``asked_as`` is the id that it was asked under, where another executor had that already.
+    ``asked_as`` is the id that it was asked under, where another open request had that already.
     """
 
     __slots__ = ("asked_as", "data", "id", "response_type", "scope", "source")
@@ -43,11 +44,17 @@ class Request:
         self.scope = scope
 
     def apart_from(self, known: Mapping[str, Request]) -> Request:
-        """Return the request under an id that no other executor's open request has."""
-        other = known.get(self.id)
-        if other is None or other.source == self.source:
+        """Return the request under an id that no other open request has.
+
+        Not even one of the same executor: for another message, or another item of a map, it asks
+        something else, and the first question would never be answered.
+        """
+        if self.id not in known:
             return self
-        name = f"{self.source}/{self.id}"
+        name = wanted = f"{self.source}/{self.id}"
+        numbers = itertools.count(2)
+        while name in known:
+            name = f"{wanted}/{next(numbers)}"
         return Request(name, self.source, self.data, self.response_type, self.scope, self.id)
 
 

@@ -29,9 +29,18 @@ class Leftovers:
         """Note a message that nobody gets, unless that is what the graph means.
 
         It does mean it if the sender has no edges at all (the end of a chain), or if a
-        condition said no to an executor that would have taken the message.
+        condition said no to an executor that would have taken the message. But a question is
+        always meant for somebody: whatever waits for the answer would never hear of it.
         """
         kind = type(message).__name__
+        if getattr(message, "is_question", False):
+            reason = (
+                f"nobody takes what the workflow inside of {source!r} asks, so it waits for ever: "
+                f"connect {source!r} to an executor that takes a {kind} and answers it, or have "
+                "people asked, with propagate_request=True"
+            )
+            self._found.append(Undelivered(source, message, reason))
+            return
         if target_id is not None:
             reason = f"{source!r} has no edge to {target_id!r} that takes a {kind}"
             self._found.append(Undelivered(source, message, reason))

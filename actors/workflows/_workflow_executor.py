@@ -7,7 +7,7 @@ what comes out.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 
@@ -57,6 +57,7 @@ class SubWorkflowRequestMessage:
 
     source_event: WorkflowEvent
     executor_id: str
+    is_question: ClassVar[bool] = True
 
     def create_response(self, data: Any) -> SubWorkflowResponseMessage:
         """Make the answer; *data* is of the type that is wanted, or what JSON makes of it.
@@ -236,7 +237,8 @@ async def _hand_over(  # noqa: ASYNC910 (as above)
             elif kind == "output":
                 await ctx.send_message(value)
     asked = {}
-    for inner in child.carry.requests.keys() - child.asked.values():
+    known = set(child.asked.values())
+    for inner in [each for each in child.carry.requests if each not in known]:
         outer = _free_id(inner, turn.key, child, ctx)
         asked[outer] = inner
         await _ask_on(host, child, inner, outer, ctx)

@@ -12,6 +12,7 @@ import trio
 from actors import (
     AnsweredRequestError,
     Executor,
+    InMemoryCheckpointStorage,
     InputTypeError,
     ResponseTypeError,
     SubWorkflowRequestMessage,
@@ -358,6 +359,121 @@ async def test_children_that_ask_under_one_name_are_told_apart() -> None:
 
     assert len(set(ids.values())) == 3
     assert last.get_outputs() == [22]
+
+
+class Repeats(Executor):
+    """Asks about each item under one name."""
+
+    state: Any = ()
+
+    @handler
+    async def ask(self, message: int, ctx: WorkflowContext) -> None:
+        await ctx.request_info(Question(message), int, request_id="approve")
+
+    @response_handler
+    async def answer(self, asked: Question, answer: int, ctx: WorkflowContext[int, int]) -> None:
+        assert ctx.request_id == "approve"
+        await ctx.send_message(asked.about * 100 + answer)
+        await ctx.yield_output(asked.about * 100 + answer)
+
+
+@pytest.mark.parametrize("schedule", ["superstep", "flow"])
+async def test_one_executor_that_asks_under_one_name_about_several_messages(schedule: Any) -> None:
+    """Case C13 of the list: each question is open until it is answered, and answered as itself."""
+    repeats = Repeats("repeats")
+    workflow = chain(sends("start", 1, 2, 3), repeats, schedule=schedule, output_from=[repeats])
+
+    result = await workflow.run(0)
+    asked = {event.data.about: event.request_id for event in result.get_request_info_events()}
+    found: list[int] = []
+    for about in (2, 3, 1):
+        result = await workflow.run(responses={asked[about]: about})
+        found += result.get_outputs()
+
+    assert asked[1] == "approve"
+    assert found == [202, 303, 101]
+    assert result.get_final_state() is State.IDLE
+
+
+async def test_the_items_of_a_map_may_all_ask_under_one_name() -> None:
+    """Case C13 of the list: also in another process, answered in any order."""
+
+    @executor(id="plan")
+    async def plan(message: int, ctx: WorkflowContext[list[int]]) -> None:
+        await ctx.send_message(list(range(message)))
+
+    @executor(id="all")
+    async def gathered(items: list[int], ctx: WorkflowContext[Any, list[int]]) -> None:
+        await ctx.yield_output(items)
+
+    storage = InMemoryCheckpointStorage()
+
+    def make() -> Any:
+        worker = Repeats("worker")
+        builder = WorkflowBuilder(start_executor=plan, checkpoint_storage=storage, name="map")
+        return builder.add_map_edges(plan, worker, gathered).build()
+
+    result = await make().run(3)
+    asked = {event.data.about: event.request_id for event in result.get_request_info_events()}
+    for about in (2, 0, 1):
+        latest = await storage.get_latest(workflow_name="map")
+        assert latest is not None
+        result = await make().run(
+            checkpoint_id=latest.checkpoint_id, responses={asked[about]: about}
+        )
+
+    assert result.get_outputs()[-1] == [0, 101, 202]
+
+
+async def test_one_turn_cannot_ask_two_questions_under_one_name() -> None:
+    class Twice(Executor):
+        state: Any = ()
+
+        @handler
+        async def ask(self, message: int, ctx: WorkflowContext) -> None:
+            await ctx.request_info(Question(1), int, request_id="approve")
+            await ctx.request_info(Question(2), int, request_id="approve")
+
+    with pytest.raises(ValueError, match="'twice' asks two questions under the id 'approve'"):
+        await chain(Twice("twice")).run(0)
+
+
+async def test_what_is_asked_inside_and_nobody_takes_is_said_to_be_lost() -> None:
+    """No silent end: a run doesn't look finished while something in it waits for ever."""
+    nobody = chain(inside(chain(Asker())))
+
+    @executor(id="outside")
+    async def outside(asked: SubWorkflowRequestMessage, ctx: WorkflowContext) -> None: ...
+
+    sub = inside(chain(Asker()))
+    refuses = WorkflowBuilder(start_executor=sub).add_edge(sub, outside, condition=lambda _: False)
+
+    for workflow in (nobody, refuses.build()):
+        result = await workflow.run(1)
+
+        [lost] = result.undelivered
+        assert isinstance(lost.message, SubWorkflowRequestMessage)
+        [warning] = [event.data for event in result if event.type == "warning"]
+        assert "nobody takes what the workflow inside of 'sub' asks" in warning
+        assert "propagate_request=True" in warning
+
+
+async def test_questions_inside_are_asked_on_in_the_order_in_which_they_were_asked() -> None:
+    class Many(Executor):
+        state: Any = ()
+
+        @handler
+        async def ask(self, message: int, ctx: WorkflowContext) -> None:
+            for about in range(50):
+                await ctx.request_info(Question(about), int)
+
+        @response_handler
+        async def answer(self, asked: Question, answer: int, ctx: WorkflowContext) -> None: ...
+
+    result = await chain(inside(chain(Many("many")), propagate_request=True)).run(1)
+
+    asked = [event.data.about for event in result.get_request_info_events()]
+    assert asked == list(range(50))
 
 
 async def test_answers_in_any_order_reach_the_child_that_asked() -> None:
