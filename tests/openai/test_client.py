@@ -436,3 +436,14 @@ async def test_a_mistake_in_the_call_is_raised_as_it_is(
     answer = client.get_response("hi", stream=stream, client_kwargs=wrong)
     with pytest.raises(TypeError, match="Header value must be"):
         await (anext(answer) if isinstance(answer, ResponseStream) else answer)
+
+
+async def test_what_the_service_has_besides_is_reached_by_the_sdk_of_the_client(
+    server: FakeOpenAI, ask: Ask, client: OpenAIChatCompletionClient
+) -> None:
+    sdk = client.client
+    assert (str(sdk.base_url).rstrip("/"), sdk.api_key) == (server.base_url, "secret-key")
+
+    server.add(says("hi"))
+    assert (await ask()).text == "hi"
+    assert client.client is sdk

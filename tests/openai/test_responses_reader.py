@@ -15,6 +15,7 @@ from actors.testing._fake_responses import (
     response_body,
     response_events,
 )
+from protocols._content import Content
 from protocols._errors import ModelError, ModelRateLimitError, ModelResponseError, ModelServerError
 from protocols._responses import ChatResponse
 
@@ -302,12 +303,16 @@ def test_a_sketch_of_an_image_comes_before_the_image() -> None:
     event = {
         "type": "response.image_generation_call.partial_image",
         "item_id": "ig_1",
-        "partial_image_b64": "AA==",
+        "partial_image_b64": "/9j/4A==",
         "partial_image_index": 0,
     }
     [update] = ResponsesReader(endpoint=HERE).read(event)
     [content] = update.contents
-    assert content.additional_properties["partial_image_index"] == 0
+    image = content.outputs
+    assert isinstance(image, Content)
+    assert image.media_type == "image/jpeg"
+    assert content.additional_properties == image.additional_properties
+    assert image.additional_properties == {"partial_image_index": 0, "is_partial_image": True}
 
 
 def test_what_has_come_is_said_in_words() -> None:

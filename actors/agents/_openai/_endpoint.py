@@ -171,6 +171,14 @@ class OpenAIEndpointClient(
     ) -> None:
         await self.aclose()
 
+    @property
+    def client(self) -> AsyncOpenAI:
+        """OpenAI's own client, for what the service has beside answers: files, vector stores.
+
+        Making it blocks for a moment, unless this client was used before.
+        """
+        return self._sdk.now()
+
     async def aclose(self) -> None:
         """Close the connections; the next call opens new ones. A given client stays open."""
         await self._sdk.aclose()

@@ -52,6 +52,12 @@ class Sdk:
                 self._made = await trio.to_thread.run_sync(self.make)
             return self._made
 
+    def now(self) -> AsyncOpenAI:
+        """Return it, for a caller who can't wait; if it has to be made, that blocks."""
+        if self._made is None:
+            self._made = self.make()
+        return self._made
+
     async def aclose(self) -> None:
         """Close its connections, unless they are somebody else's."""
         made, self._made = self._made, None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.agents._openai._responses_input import SERVER_LABEL
 from protocols._content import Content
+from protocols._media_types import detect_media_type_from_base64
 
 if TYPE_CHECKING:
     from actors.agents._openai._calls import CallSlots
@@ -118,8 +120,12 @@ def _image(item: Item) -> Iterator[Content]:
 
 def image_of(image_id: str, data: str, **extra: Any) -> Content:
     """An image, or a first sketch of it, as the service sends it: base64, or a data URI."""
-    uri = data if data.startswith("data:") else f"data:{_IMAGE};base64,{data}"
-    image = Content.from_uri(uri, media_type=_IMAGE)
+    kind = _IMAGE
+    if not data.startswith("data:"):
+        with suppress(ValueError):  # what is no base64 is shown as it came
+            kind = detect_media_type_from_base64(data_str=data) or _IMAGE
+        data = f"data:{kind};base64,{data}"
+    image = Content.from_uri(data, media_type=kind, additional_properties=extra or None)
     return Content.from_image_generation_tool_result(
         image_id=image_id, outputs=image, additional_properties=extra or None
     )

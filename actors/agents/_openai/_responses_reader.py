@@ -219,8 +219,9 @@ class ResponsesReader:
     def _sketch(self, event: Event) -> list[ChatResponseUpdate]:
         data = _str(event.get("partial_image_b64"))
         place = event.get("partial_image_index")
-        found = image_of(_str(event.get("item_id")), data, partial_image_index=place)
-        return self._updates([found] if data else [], event)
+        marks = {"partial_image_index": place, "is_partial_image": True}
+        found = [image_of(_str(event.get("item_id")), data, **marks)] if data else []
+        return self._updates(found, event)
 
     def _end_of(self, event: Event) -> list[ChatResponseUpdate]:
         self._note(event)
