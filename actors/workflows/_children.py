@@ -179,9 +179,11 @@ class Children:
 
     def take(self, taken: Taken) -> None:
         """Commit what a host took back from a child, which is gone if it waits for nobody."""
-        child = self.known[taken.key]
-        child.asked.update(taken.asked)
         self._let_go()
+        child = self.known.get(taken.key)
+        if child is None:
+            return
+        child.asked.update(taken.asked)
         if taken.is_idle and taken.key not in self.active:
             child.outputs = []
             child.before = None
@@ -203,10 +205,16 @@ class Children:
             # more: its last checkpoint is what there is to go on from.
             parent.fail(error)
             return
-        delay = failed_inside(parent, delivery, error)
-        if delay is not None:
+
+        def undo() -> None:
+            if parent.run.gate is not None:
+                parent.run.gate.child_failed(parent, key, delivery)
             parent.withdraw([name for name in found.asked if name not in kept])
+
+        delay = failed_inside(parent, delivery, error, undo)
+        if delay is not None:
             parent.run.nursery.start_soon(self._try_again, delivery, delay)
+        if not parent.is_over:
             self._next()
 
     async def _try_again(self, delivery: Delivery, delay: float) -> None:

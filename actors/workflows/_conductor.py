@@ -446,7 +446,10 @@ class Conductor:
         for request in found:
             if request.scope is not None:
                 self.outbox.leave(request.scope)
-        return [request.id for request in found]
+        closed = [request.id for request in found]
+        if closed and self.run.gate is not None:
+            self.run.gate.withdrawn(self, closed)
+        return closed
 
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:
         """Have the world outside told of open requests."""

@@ -16,6 +16,7 @@ from actors.workflows._context_api import WorkflowContext
 from actors.workflows._declared import Declared, UndeclaredTypeError, describe_undeclared
 from actors.workflows._deliveries import Delivery, Rare, Request
 from actors.workflows._durable._journal import Journal
+from actors.workflows._durable._where import place_of
 from actors.workflows._resources import Resources
 from protocols._effects import Effect, effect_key, effects_under, perform
 from protocols._events import WorkflowEvent
@@ -285,7 +286,8 @@ class TurnContext(WorkflowContext[Any, Any]):
     def idempotency_key(self) -> str:
         """See `WorkflowContext.idempotency_key`."""
         conductor = self.cell.conductor
-        path = "".join(f"{name}/" for name in conductor.path or ())
+        # By the message that began it, too: one executor may begin a workflow several times.
+        path = "".join(f"{part}/" for part in place_of(conductor))
         return f"{conductor.run.run_id}/{path}{self.delivery.target}/{self.delivery.seq}"
 
     def journal(self) -> Journal:

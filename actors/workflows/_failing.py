@@ -18,6 +18,8 @@ from actors.workflows._failure import ExecutorFailure
 from protocols._events import WorkflowErrorDetails
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from actors.workflows._cell import ExecutorCell
     from actors.workflows._conductor import Conductor
     from actors.workflows._deliveries import Delivery
@@ -45,8 +47,16 @@ def turn_failed(conductor: Conductor, ctx: TurnContext, error: Exception) -> boo
     return False
 
 
-def failed_inside(conductor: Conductor, delivery: Delivery, error: Exception) -> float | None:
+def failed_inside(
+    conductor: Conductor, delivery: Delivery, error: Exception, undo: Callable[[], None]
+) -> float | None:
     """Decide what becomes of a turn whose work went on in a workflow inside, and failed there.
+
+    Args:
+        conductor: of the graph around it.
+        delivery: the message that the turn is for.
+        error: what it failed with.
+        undo: takes away what that workflow was; called if the run goes on without it.
 
     Returns:
         The seconds to wait before the next attempt; None: there is none.
@@ -58,8 +68,11 @@ def failed_inside(conductor: Conductor, delivery: Delivery, error: Exception) ->
     delay = _next_attempt(conductor, ctx, error)
     if conductor.is_over:
         return None
+    undo()
     if delay is None:
         _hand_over(conductor, ctx, error)
+    elif conductor.run.gate is not None:
+        conductor.run.gate.try_again(conductor, ctx)
     return delay
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from actors.workflows._conductor import Conductor
     from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import News
+    from actors.workflows._deliveries import Delivery, News
     from actors.workflows._durable._journal import JournalEntry
     from actors.workflows._run import Run
 
@@ -29,6 +31,18 @@ class Gate(Protocol):
 
     def try_again(self, conductor: Conductor, ctx: TurnContext) -> None:
         """Note that a turn raised, and is tried again."""
+
+    def child_failed(self, conductor: Conductor, key: int, delivery: Delivery) -> None:
+        """Note that a workflow inside has failed, and its message isn't being handled any more.
+
+        Args:
+            conductor: of the graph around it.
+            key: which child; what is left of it is what it was before.
+            delivery: the message that it was begun, or gone on with, by.
+        """
+
+    def withdrawn(self, conductor: Conductor, names: Iterable[str]) -> None:
+        """Note that requests are closed without an answer."""
 
     async def record(self, conductor: Conductor, seq: int, at: int, entry: JournalEntry) -> None:
         """Store what a turn does to the world; return when that is safe.

@@ -82,11 +82,12 @@ class NestedConductor(Conductor):
 
     def withdraw(self, names: Iterable[str]) -> None:
         """Close requests of a workflow inside, here and wherever they were asked on."""
-        closed = set(self.close_requests(names))
+        closed = self.requests.keys() & set(names)
         asked = self.parent.carry.children[self.key].asked
         outer = [name for name, inner in asked.items() if inner in closed]
         for name in outer:
             del asked[name]
+        self.close_requests(closed)
         self.parent.withdraw(outer)
 
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:  # noqa: ARG002

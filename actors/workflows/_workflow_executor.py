@@ -226,7 +226,10 @@ async def _hand_over(  # noqa: ASYNC910 (as above)
     host: WorkflowExecutor, turn: ChildTurn, ctx: TurnContext
 ) -> None:
     """Send or yield what was yielded inside, and ask on what was asked."""
-    child = ctx.cell.conductor.carry.children[turn.key]
+    child = ctx.cell.conductor.carry.children.get(turn.key)
+    if child is None:  # it has failed since it asked, and is not begun again yet
+        ctx.more().taken = Taken(turn.key, False, {})
+        return
     intermediates = []
     if turn.is_idle:
         for kind, value in child.outputs:

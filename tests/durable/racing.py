@@ -84,6 +84,8 @@ async def go_on(url: str, folder: Path, who: str, meets: int) -> str:
         try:
             result = await make(storage, folder, who, meets).run(checkpoint_id=place)
         except (StaleWriterError, UnknownOutcomeError) as exc:
+            # It may have been overtaken before it got as far as to meet anybody.
+            (folder / f"there.{who}").touch()
             return f"{type(exc).__name__}: {exc}"
         return json.dumps(result.get_outputs())
 

@@ -16,7 +16,7 @@ from actors.testing import seeds
 from actors.workflows._durable._changes import Changes
 from actors.workflows._durable._gate import DurableGate
 from actors.workflows._durable._ledger import GraphLedger
-from actors.workflows._durable._places import place_of
+from actors.workflows._durable._where import place_of
 from protocols import WorkflowConvergenceException
 from tests.durable.kit import Asks, Lists, Wild
 

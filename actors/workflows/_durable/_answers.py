@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from actors.workflows._durable._journal import Journal
+from actors.workflows._durable._keys import key_of, prefix_of
+from actors.workflows._durable._where import Place, part_of
 from protocols._tags import default_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from actors.workflows._carry import Carry
     from actors.workflows._durable._journal import JournalEntry
@@ -34,8 +37,18 @@ class Repeat:
 default_registry.register(Happened, "outcome_happened")
 default_registry.register(Repeat, "outcome_repeat")
 
-# (the delivery whose turn it was, its number in the turn's journal, what stands there now)
-Settled = tuple[int, int, "JournalEntry"]
+# (the key of an entry of a turn's journal, what stands there now)
+Settled = tuple[str, "JournalEntry"]
+
+
+@attrs.frozen(eq=False)
+class _Doubt:
+    """An effect of which nobody knows whether it happened: the journal it is in, and where."""
+
+    journal: Journal
+    key: str
+    place: Place
+    seq: int
 
 
 def settle_doubts(
@@ -46,14 +59,7 @@ def settle_doubts(
     Raises:
         TypeError: one isn't `Happened` or `Repeat`.
     """
-    assert carry.restored is not None, "doubts are there after loading only"
-    targets = {each.seq: each.target for each in carry.restored.deliveries}
-    doubts = {
-        f"{targets[seq]}/{seq}/{entry.key}": (seq, entry.key)
-        for seq, journal in carry.restored.journals.items()
-        for entry in journal.doubted
-        if seq in targets
-    }
+    doubts = dict(_doubts(carry, ()))
     rest: dict[str, Any] = {}
     settled: list[Settled] = []
     for name, answer in responses.items():
@@ -67,12 +73,29 @@ def settle_doubts(
                 f"{name!r} asks whether something was done: answer Happened(result) or Repeat(), "
                 f"not {answer!r}"
             )
-        settled.append(_settle(carry.restored.journals[doubt[0]], *doubt, answer))
+        settled.append(_settle(doubt, answer))
     return rest, tuple(settled)
 
 
-def _settle(journal: Any, seq: int, key: str, answer: Happened | Repeat) -> Settled:
+def _doubts(carry: Carry, place: Place) -> Iterator[tuple[str, _Doubt]]:
+    """Yield what is unknown in a run and in the workflows inside, by its name behind the run's."""
+    restored = carry.restored
+    if restored is None:
+        return
+    path = "".join(f"{part}/" for part in place)
+    for delivery in restored.deliveries:
+        seq = delivery.seq
+        journal = restored.journals.get(seq)
+        for entry in () if journal is None else journal.doubted:
+            name = f"{path}{delivery.target}/{seq}/{entry.key}"
+            yield name, _Doubt(restored.journals[seq], entry.key, place, seq)
+    for key, child in carry.children.items():
+        yield from _doubts(child.carry, (*place, part_of(child.host, key)))
+
+
+def _settle(doubt: _Doubt, answer: Happened | Repeat) -> Settled:
     happened = isinstance(answer, Happened)
     result = answer.result if isinstance(answer, Happened) else None
-    at = journal.settle_doubt(key, happened=happened, result=result)
-    return seq, at, list(journal)[at]
+    at = doubt.journal.settle_doubt(doubt.key, happened=happened, result=result)
+    key = key_of(prefix_of(doubt.place), "journal", str(doubt.seq), str(at))
+    return key, list(doubt.journal)[at]

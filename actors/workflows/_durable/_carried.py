@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._durable._names import Names
-from actors.workflows._durable._places import StoredChild, part_of
+from actors.workflows._durable._places import StoredChild
 from actors.workflows._durable._records import StoredBatch, StoredItem, StoredRequest
+from actors.workflows._durable._where import part_of
 from protocols._log import Log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from actors.workflows._carry import Carry, Child
-    from actors.workflows._durable._places import Place
+    from actors.workflows._durable._where import Place
     from actors.workflows._graph import Graph
 
 

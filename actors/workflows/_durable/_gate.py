@@ -21,28 +21,29 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from actors.checkpoint._types import CheckpointFacts, Commit
-from actors.workflows._deliveries import ChildTurn
+from actors.workflows._deliveries import ChildTurn, News
 from actors.workflows._durable._changes import Changes
 from actors.workflows._durable._ending import Ending
 from actors.workflows._durable._foreign import ForeignLog
 from actors.workflows._durable._held import HeldBack
+from actors.workflows._durable._keys import prefix_of
 from actors.workflows._durable._ledger import GraphLedger
-from actors.workflows._durable._places import part_of, place_of
 from actors.workflows._durable._prefix import DurablePrefix
+from actors.workflows._durable._where import part_of, place_of
 from protocols._checkpoint_errors import StaleWriterError, StorageError
 from protocols._events import WorkflowErrorDetails, WorkflowEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from actors.checkpoint._types import CommitKind, RunLog
     from actors.workflows._conductor import Conductor
     from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import News
+    from actors.workflows._deliveries import Delivery
     from actors.workflows._durable._journal import JournalEntry
     from actors.workflows._durable._opening import Opening
-    from actors.workflows._durable._places import Place
     from actors.workflows._durable._prefix import Ticket
+    from actors.workflows._durable._where import Place
     from actors.workflows._nested import NestedConductor
     from actors.workflows._run import Run
     from actors.workflows._settings import Durability, OnCheckpointError
@@ -143,13 +144,13 @@ class DurableGate:
         elif ctx.rare is not None and ctx.rare.opens is not None:
             kind = "turn"
             self._opened(conductor, ledger, ctx)
+            self._held.ended(ledger.key("queue", str(ctx.delivery.seq)))
         else:
             is_round = bool(news.applied) and conductor.settings.schedule == "superstep"
             is_root = conductor is conductor.run.conductor
             kind = "round" if is_round and is_root else "turn"
             ledger.turn(conductor, ctx, news)
-            if is_root:
-                self._held.let_go(ctx.delivery.seq, news)
+            self._held.ended(ledger.key("queue", str(ctx.delivery.seq)))
         is_checkpoint = kind not in {"turn", "journal"} or (
             kind == "turn" and bool(news.applied) and not ledger.place
         )
@@ -169,6 +170,7 @@ class DurableGate:
             self._has_begun = True
             return self._begin(conductor, ledger, news)
         ledger.outside(conductor, news)
+        self._held.hold(conductor, ledger, news)
         if not ledger.place:
             asked = any(each.request is not None for each in news.deliveries)
             is_inside = any(isinstance(each.message, ChildTurn) for each in news.deliveries)
@@ -185,9 +187,10 @@ class DurableGate:
         if conductor.carry.beginning:
             ledger.forget_result()
         ledger.outside(conductor, news)
-        for seq, at, entry in opening.settled:
-            ledger.effect(seq, at, entry)
-        self._held.begin(opening.verdict, ledger, news)
+        for key, entry in opening.settled:
+            self._changes.put(key, entry)
+        self._held.begin(opening.verdict)
+        self._held.hold(conductor, ledger, news)
         self._changes.remove("ended")
         if opening.is_whole:
             for key, value in self._whole(run).items():
@@ -218,6 +221,24 @@ class DurableGate:
                 ledger.effect(seq, at, entry)
         self._write("journal", None)
 
+    def child_failed(self, conductor: Conductor, key: int, delivery: Delivery) -> None:
+        """Note that a workflow inside is no more, or again what it was before this message."""
+        ledger = self.ledger(conductor)
+        place = (*ledger.place, part_of(delivery.target, key))
+        self._ledgers = {
+            each: found for each, found in self._ledgers.items() if each[: len(place)] != place
+        }
+        ledger.child_failed(conductor, key, delivery)
+        self._held.gone(prefix_of(place))
+
+    def withdrawn(self, conductor: Conductor, names: Iterable[str]) -> None:
+        """Note that requests are closed without an answer."""
+        ledger = self.ledger(conductor)
+        ledger.withdrawn(names)
+        if ledger.place:
+            nested: NestedConductor = conductor  # type: ignore[assignment]  # since it has a place
+            ledger.child_began(nested.parent.carry.children[nested.key])
+
     async def record(  # noqa: ASYNC910  (waits for stores that take their time)
         self, conductor: Conductor, seq: int, at: int, entry: JournalEntry
     ) -> None:
@@ -244,6 +265,8 @@ class DurableGate:
         Raises:
             CodecError: what changed can't be stored; unless failures only warn.
         """
+        if freed := self._held.freed():
+            release = partial(_settle_freed, release, freed)
         if self._durability == "end" and kind not in {"final", "cancel"}:
             if release is not None:
                 release()
@@ -359,6 +382,18 @@ async def _mend(run: Run) -> None:  # noqa: ASYNC910  (waits for stores only)
         for cell in conductor.cells.values():
             if cell.is_torn and cell.snapshot is not None:
                 await cell.executor.on_checkpoint_restore(deepcopy(cell.snapshot))
+
+
+def _settle_freed(
+    release: Callable[[], object] | None, freed: list[tuple[Conductor, Delivery]]
+) -> None:
+    """Let out what follows from a commit, and then the messages that have waited for it."""
+    if release is not None:
+        release()
+    for conductor, delivery in freed:
+        news = News()
+        news.deliveries.append(delivery)
+        conductor.settle(news)
 
 
 def _nothing() -> None:

@@ -35,27 +35,28 @@ from actors.workflows._durable._carried import child_entries, inside
 from actors.workflows._durable._gathered import GatheredLedger
 from actors.workflows._durable._keys import prefix_of
 from actors.workflows._durable._names import Names
-from actors.workflows._durable._places import StoredChild, part_of
+from actors.workflows._durable._places import StoredChild
 from actors.workflows._durable._records import (
     StoredDelivery,
     StoredEffects,
     StoredRequest,
     StoredUndelivered,
 )
+from actors.workflows._durable._where import part_of
 from actors.workflows._durable._whole import all_of, kept_of
 from protocols._log import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from actors.workflows._carry import Child
     from actors.workflows._children import Taken
     from actors.workflows._conductor import Conductor
     from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import Effects, News
+    from actors.workflows._deliveries import Delivery, Effects, News
     from actors.workflows._durable._changes import Changes
     from actors.workflows._durable._journal import JournalEntry
-    from actors.workflows._durable._places import Place
+    from actors.workflows._durable._where import Place
     from actors.workflows._graph import Graph
 
 
@@ -108,6 +109,21 @@ class GraphLedger:
         changes.remove_under(prefix_of((*self.place, part_of(child.host, key))))
         for name, value in child_entries(self._graph, self.place, key, child):
             changes.put(name, value)
+
+    def child_failed(self, conductor: Conductor, key: int, delivery: Delivery) -> None:
+        """Note that a workflow inside is again what it was before this message."""
+        self._changes.remove_under(prefix_of((*self.place, part_of(delivery.target, key))))
+        before = conductor.carry.children.get(key)
+        if before is not None:
+            for name, value in child_entries(self._graph, self.place, key, before):
+                self._changes.put(name, value)
+        stored = StoredDelivery.of(delivery)
+        self._changes.put(self.key("queue", str(delivery.seq)), stored)
+
+    def withdrawn(self, names: Iterable[str]) -> None:
+        """Note that these requests are closed without an answer."""
+        for name in names:
+            self._changes.remove(self.key("request", name))
 
     def child_began(self, child: Child) -> None:
         """Note that this workflow inside has begun with what it was given."""

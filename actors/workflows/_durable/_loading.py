@@ -10,8 +10,8 @@ from actors.workflows._durable._carried import inside
 from actors.workflows._durable._journal import Journal
 from actors.workflows._durable._keys import parse
 from actors.workflows._durable._names import join_names
-from actors.workflows._durable._places import key_in
 from actors.workflows._durable._restored import Restored
+from actors.workflows._durable._where import key_in
 from protocols._errors import WorkflowCheckpointException
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from actors.workflows._carry import Child
     from actors.workflows._deliveries import Delivery
-    from actors.workflows._durable._places import Place
     from actors.workflows._durable._records import StoredItem
+    from actors.workflows._durable._where import Place
     from actors.workflows._graph import Graph
     from actors.workflows._maps import Batch, Scope
 

@@ -21,11 +21,11 @@ import attrs
 from actors.checkpoint._types import LogStorage, Position, RunInfo
 from actors.workflows._cell import has_snapshots
 from actors.workflows._durable._answers import Settled, settle_doubts
+from actors.workflows._durable._crashed import judged
 from actors.workflows._durable._errors import GraphMismatchError
 from actors.workflows._durable._foreign import SIGNATURE, ForeignLog, entries_of
 from actors.workflows._durable._loading import carry_of
 from actors.workflows._durable._signature import differences, digest_of, signature_of, spelled
-from actors.workflows._durable._suspects import Verdict, judge
 from actors.workflows._kwargs import RunKwargs
 from actors.workflows._requests import answers
 from protocols._checkpoint_errors import StaleWriterError
@@ -34,6 +34,7 @@ from protocols._checkpoints import CheckpointStorage
 if TYPE_CHECKING:
     from actors.checkpoint._types import RunLog
     from actors.workflows._carry import Carry
+    from actors.workflows._durable._suspects import Verdict
     from actors.workflows._graph import Graph
     from protocols._checkpoints import WorkflowCheckpoint
 
@@ -168,7 +169,7 @@ class Opening:
         self.keys = tuple(entries)
         carry = carry_of(self._graph, entries)
         carry.kwargs = how.kwargs
-        self._judge(carry, entries)
+        self.verdict = judged(carry, entries, self._max_attempts)
         if how.responses is not None:
             rest, self.settled = settle_doubts(carry, how.responses)
             if how.is_lenient:
@@ -227,22 +228,6 @@ class Opening:
     def _refuse(self, found: tuple[str, ...], how: Resumption) -> None:
         if not how.allow_changes:
             raise GraphMismatchError(self._name, found)
-
-    def _judge(self, carry: Carry, entries: Mapping[str, Any]) -> None:
-        """See which messages may have killed the process, if the run had no time to end."""
-        restored = carry.restored
-        assert restored is not None, "it was just loaded"
-        if not restored.deliveries or "ended" in entries:
-            return
-        held = frozenset(entries.get("held", ()))
-        verdict = judge(restored.deliveries, restored.attempts, held, self._max_attempts)
-        self.verdict = verdict
-        restored.attempts = verdict.attempts
-        restored.given_up = {
-            seq: f"message {seq} was being handled each of the {tries} times that the process "
-            "died, and is not tried any more"
-            for seq, tries in verdict.given_up.items()
-        }
 
     async def _restore_objects(self, carry: Carry) -> None:  # noqa: ASYNC910  (waits for stores and hooks only)
         """Give executors with mutable attributes their last snapshot back."""

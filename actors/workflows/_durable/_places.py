@@ -1,7 +1,6 @@
-# A workflow inside of a run is stored under its place: the executors that it is in, each with the
-# number of the message that began it, since one executor may have begun several. It is stored
-# whole when its host begins it or goes on with it, and by what changes from then on.
-"""Where workflows inside of a run are stored, and what is stored of them beside their state."""
+# A workflow inside of a run is stored whole when its host begins it or goes on with it, and by
+# what changes from then on.
+"""What is stored of workflows inside of a run beside their state."""
 
 from __future__ import annotations
 
@@ -16,28 +15,6 @@ from protocols._tags import default_registry
 
 if TYPE_CHECKING:
     from actors.workflows._carry import Beginning, Carry
-    from actors.workflows._conductor import Conductor
-
-Place = tuple[str, ...]
-
-
-def place_of(conductor: Conductor) -> Place:
-    """Return where the graph of *conductor* is stored."""
-    parent = getattr(conductor, "parent", None)
-    if parent is None:
-        return ()
-    nested: Any = conductor
-    return (*place_of(parent), part_of(nested.host.id, nested.key))
-
-
-def part_of(host: str, key: int) -> str:
-    """Name a child among those of its parent."""
-    return f"{host}#{key}"
-
-
-def key_in(part: str) -> int:
-    """Return the key of the child that `part_of` named."""
-    return int(part.rpartition("#")[2])
 
 
 @attrs.frozen

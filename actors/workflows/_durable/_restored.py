@@ -13,6 +13,7 @@ from actors.workflows._result import Undelivered
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
+    from actors.workflows._carry import Carry
     from actors.workflows._conductor import Conductor
     from actors.workflows._deliveries import News
 
@@ -33,7 +34,7 @@ class Restored:
 
     deliveries: tuple[Delivery, ...] = ()
     effects: Mapping[int, Effects] = attrs.field(factory=dict)
-    attempts: Mapping[int, int] = attrs.field(factory=dict)
+    attempts: dict[int, int] = attrs.field(factory=dict)
     journals: dict[int, Journal] = attrs.field(factory=dict)
     outputs: tuple[tuple[str | None, Any], ...] = ()
     undelivered: tuple[Undelivered, ...] = ()
@@ -54,24 +55,28 @@ class Restored:
             conductor.tell_requests(conductor.requests.values(), news)
         for delivery in self.deliveries:
             conductor.outbox.restore(delivery)
-            if delivery.seq not in self.given_up and not self._goes_on_inside(conductor, delivery):
+            if delivery.seq not in self.given_up and not self.goes_on_inside(
+                conductor.carry, delivery
+            ):
                 news.deliveries.append(delivery)
         for delivery in self.deliveries:
             if delivery.seq in self.given_up:
                 self._give_up(conductor, delivery, news)
 
-    def _goes_on_inside(self, conductor: Conductor, delivery: Delivery) -> bool:
+    def goes_on_inside(self, around: Carry, delivery: Delivery) -> bool:
         """Whether a message is being worked at by a workflow inside."""
         turn = delivery.message
         if not isinstance(turn, ChildTurn) or not turn.is_idle:
             return False
-        carry = conductor.carry.children[turn.key].carry
+        carry = around.children[turn.key].carry
         return bool(carry.beginning or (carry.restored is not None and carry.restored.deliveries))
 
     def children(self, conductor: Conductor) -> list[int]:
         """Return the workflows inside that are to go on, in order."""
         return [
-            each.message.key for each in self.deliveries if self._goes_on_inside(conductor, each)
+            each.message.key
+            for each in self.deliveries
+            if self.goes_on_inside(conductor.carry, each)
         ]
 
     def _give_up(self, conductor: Conductor, delivery: Delivery, news: News) -> None:
