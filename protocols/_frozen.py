@@ -15,7 +15,7 @@ T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
-_LIST_MUTATORS: Final = frozenset({
+LIST_MUTATORS: Final = frozenset({
     "append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort",
 })  # fmt: skip
 
@@ -56,7 +56,7 @@ class FrozenList(tuple[T, ...]):
         return tuple.__getitem__(self, index)
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in _LIST_MUTATORS:
+        if name in LIST_MUTATORS:
             raise AttributeError(
                 f"a FrozenList has no {name}(): build a new list, for example [*items, item], "
                 "and put it into a copy of its owner with evolve(owner, field=new_list)"

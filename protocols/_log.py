@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Final, Generic, SupportsIndex, TypeVar, overload
+from typing import Any, Final, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
-from protocols._frozen import FrozenList
+from protocols._frozen import LIST_MUTATORS, FrozenList
 
 T = TypeVar("T")
 
@@ -74,6 +74,14 @@ class Log(Sequence[T], Generic[T]):
         The order of the items is that of the levels reversed.
         """
         return self._levels
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in LIST_MUTATORS:
+            raise AttributeError(
+                f"a Log has no {name}(): put another sequence in its place, for example "
+                "state['messages'] = [*state['messages'], message]"
+            )
+        raise AttributeError(f"'Log' object has no attribute {name!r}")
 
     def appended(self, item: T) -> Log[T]:
         """Return the log with one more item at its end."""

@@ -129,3 +129,11 @@ def test_logs_and_nodes_are_unhashable_like_lists() -> None:
     for thing in (Log([1]), Node((1,))):
         with pytest.raises(TypeError, match="unhashable"):
             hash(thing)
+
+
+@pytest.mark.parametrize("change", ["append", "clear", "extend", "pop"])
+def test_whoever_takes_a_log_for_a_list_is_told_what_to_do(change: str) -> None:
+    with pytest.raises(AttributeError, match=rf"a Log has no {change}\(\): put another"):
+        getattr(Log([1]), change)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        Log([1]).nonsense  # noqa: B018
