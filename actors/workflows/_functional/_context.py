@@ -53,12 +53,13 @@ class WorkflowRunContext:
     async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (waits for slow readers only)
         """Put an event of the caller's own into the stream of the run.
 
-        The types that the engine speaks with (``output``, ``status``, …) are its own; a
-        ``warning`` takes the place of such an event. At a replay the event is told again,
+        An ``intermediate`` event is an output on the way. The other types that the engine speaks
+        with (``output``, ``status``, …) are its own; a ``warning`` takes the place of such an
+        event. At a replay the event is told again,
         unless it was told from inside of a step that is done.
         """
         frame = self._frame()
-        if event.type in RESERVED:
+        if event.type in RESERVED and event.type != "intermediate":
             event = WorkflowEvent.warning(
                 f"{_who(frame)!r} made an event of type {event.type!r}, which only the engine "
                 "makes; give it a type of your own"

@@ -203,6 +203,7 @@ class FunctionalRun(Life):
         return WorkflowRunResult(
             reports.events,
             self._outputs,
+            [event.data for event in reports.events if event.type == "intermediate"],
             statuses=reports.statuses,
             replay=Replay(self.hits, self.live),
             requests=self.requests,

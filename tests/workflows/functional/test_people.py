@@ -10,6 +10,7 @@ import trio
 
 from actors import (
     AnsweredRequestError,
+    InMemoryCheckpointStorage,
     TurnOverError,
     UnknownRequestError,
     WorkflowException,
@@ -183,6 +184,28 @@ async def test_a_question_that_was_answered_is_not_asked_again() -> None:
     assert [e.data for e in result if e.type == "request_info"] == ["q2"]
     with pytest.raises(ValueError, match=r"no request|answered"):
         two.run(responses={q1: "again"})
+
+
+@pytest.mark.parametrize("where", ["memory", "storage", "checkpoint"])
+async def test_answers_may_be_given_again_with_those_that_are_new(where: str) -> None:
+    @workflow
+    async def two(ctx: Run) -> Any:
+        first = await ctx.request_info("q1", int, request_id="q1")
+        return first, await ctx.request_info("q2", str, request_id="q2")
+
+    storage = None if where == "memory" else InMemoryCheckpointStorage()
+    place: dict[str, Any] = {"checkpoint_storage": storage}
+    await two.run(**place)
+    await two.run(responses={"q1": 1}, **place)
+    if storage is not None and where == "checkpoint":
+        last = await storage.get_latest(workflow_name="two")
+        place["checkpoint_id"] = last.checkpoint_id if last else None
+
+    for other in (2, "1", "x"):
+        with pytest.raises(AnsweredRequestError, match="otherwise"):
+            await two.run(responses={"q1": other, "q2": "b"}, **place)
+    result = await two.run(responses={"q1": 1, "q2": "b"}, **place)
+    assert result.get_outputs() == [(1, "b")]
 
 
 async def test_an_answer_has_to_be_of_the_type_that_was_asked_for() -> None:

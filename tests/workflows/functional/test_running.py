@@ -224,6 +224,18 @@ async def test_events_of_ones_own_stand_among_the_others() -> None:
     assert "only the engine makes" in warnings(result)[0]
 
 
+async def test_an_intermediate_event_is_an_output_on_the_way() -> None:
+    @workflow
+    async def tells(x: int, ctx: WorkflowRunContext) -> int:
+        await ctx.add_event(WorkflowEvent("intermediate", data="half"))
+        return x
+
+    result = await tells.run(1)
+    assert result.get_intermediate_outputs() == ["half"]
+    assert result.get_outputs() == [1]
+    assert warnings(result) == []
+
+
 async def test_the_context_is_found_from_anywhere_inside_and_nowhere_outside() -> None:
     async def helper() -> None:
         ctx = get_run_context()
