@@ -59,18 +59,19 @@ class ExecutorCell:
     def __init__(self, conductor: Conductor, executor: Executor) -> None:
         self.conductor = conductor
         self.executor = executor
-        self.name = executor.id
-        self.find = executor.finder
-        self.state = executor.state
+        name = self.name = executor.id
+        seat = conductor.graph.seats[name]
+        self.find = seat.find if seat.executor is executor else executor.finder
+        self.state = executor.first_state
         self.first: Delivery | None = None
         # Only ever anything in it if there is a first.
         self.rest: deque[Delivery] | None = None
         self.is_scheduled = False
         self.context = conductor.context
         self.ctx: TurnContext | None = None
-        graph, name = conductor.graph, executor.id
         # What its outputs are to whoever listens.
-        self.shown_as = conductor.shown_as(graph.designations.get(name))
+        is_inside = conductor.path is not None
+        self.shown_as = conductor.shown_as(seat.shown_as) if is_inside else seat.shown_as
         self.snapshot: Any = None
         # Whether a failed turn is undone by giving the executor its last snapshot back.
         self.rolls_back_by_hooks = False
@@ -78,8 +79,7 @@ class ExecutorCell:
         self.is_torn = False
         self.turn_timeout: float | None = None
         # Whether the handler's own coroutine is the whole turn.
-        routes = graph.routes.get(name)
-        self.is_plain = routes is None or routes.is_static
+        self.is_plain = seat.is_static
         if conductor.journals is not None:
             self._may_run_again(conductor, executor)
 
@@ -289,7 +289,7 @@ def has_snapshots(executor: Executor) -> bool:
     """Whether *executor* keeps mutable attributes, and says how to save and restore them."""
     kind = type(executor)
     return (
-        executor.state is None
+        executor.first_state is None
         and kind.on_checkpoint_save is not Executor.on_checkpoint_save
         and kind.on_checkpoint_restore is not Executor.on_checkpoint_restore
     )

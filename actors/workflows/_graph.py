@@ -46,6 +46,7 @@ class Routes:
         static: targets that need no condition, in order of declaration.
         is_static: whether no group has a condition, so that ``static`` is the whole answer.
         is_direct: whether it is both: a message just goes to those in ``static`` that take it.
+        is_branch: whether it is the source of one join, and of nothing else.
         targets: the targets of each group, made ready for asking.
     """
 
@@ -57,6 +58,7 @@ class Routes:
     static: tuple[str, ...] = attrs.field(init=False)
     is_static: bool = attrs.field(init=False)
     is_direct: bool = attrs.field(init=False)
+    is_branch: bool = attrs.field(init=False)
     targets: tuple[tuple[EdgeGroup, tuple[str, ...]], ...] = attrs.field(init=False)
 
     @is_plain.default
@@ -76,9 +78,34 @@ class Routes:
     def _is_direct(self) -> bool:
         return self.is_plain and self.is_static
 
+    @is_branch.default
+    def _is_branch(self) -> bool:
+        return len(self.joins) == 1 and not (self.groups or self.maps or self.results)
+
     @targets.default
     def _targets(self) -> tuple[tuple[EdgeGroup, tuple[str, ...]], ...]:
         return tuple((group, tuple(group.target_executor_ids)) for group in self.groups)
+
+
+class Seat:
+    """What each run needs of an executor, found once for all runs: they make a cell of it.
+
+    Attributes:
+        executor: that of the graph; runs use another one where there is a factory.
+        find: which of its handlers takes a message.
+        is_static: whether nothing has to be awaited to know who gets what it sends.
+        shown_as: what its outputs count as; None where they are hidden.
+    """
+
+    __slots__ = ("executor", "find", "is_static", "shown_as")
+
+    def __init__(
+        self, executor: Executor, routes: Routes | None, shown_as: Designation | None
+    ) -> None:
+        self.executor = executor
+        self.find = executor.finder
+        self.is_static = routes is None or routes.is_static
+        self.shown_as = shown_as
 
 
 @attrs.frozen(eq=False)
@@ -101,6 +128,7 @@ class Graph:
         routes: by sender; no entry for one without an outgoing edge.
         accepts: by executor, whether it takes a message, as a truth value.
         designations: what an executor's outputs count as; no entry where they are hidden.
+        seats: what each run needs of each executor.
     """
 
     start_id: str
@@ -117,6 +145,7 @@ class Graph:
     routes: Mapping[str, Routes] = attrs.field(init=False)
     accepts: Mapping[str, Callable[[object], object]] = attrs.field(init=False)
     designations: Mapping[str, Designation] = attrs.field(init=False)
+    seats: Mapping[str, Seat] = attrs.field(init=False)
 
     @joins.default
     def _joins(self) -> tuple[Join, ...]:
@@ -190,6 +219,14 @@ class Graph:
             return dict.fromkeys(self.executors, "output")
         found: dict[str, Designation] = dict.fromkeys(self.intermediate_ids or (), "intermediate")
         return {**found, **dict.fromkeys(self.output_ids or (), "output")}
+
+    @seats.default
+    def _seats(self) -> dict[str, Seat]:
+        routes, shown = self.routes, self.designations
+        return {
+            name: Seat(executor, routes.get(name), shown.get(name))
+            for name, executor in self.executors.items()
+        }
 
     def designation(self, executor_id: str) -> Designation | None:
         """Say what the outputs of an executor count as; None where they are hidden."""

@@ -161,7 +161,7 @@ class JoinBuffer:
         if source not in self.join.expected:
             raise ValueError(f"{source!r} is no source of the join at {self.join.target!r}")
         self._first[source] = item
-        return self.is_complete
+        return len(self._first) >= self.join.needed
 
     def is_late(self, source: str) -> bool:
         """Say whether the next item of *source* comes too late, and count it if it does."""

@@ -54,6 +54,9 @@ class _ByValue:
     candidates: tuple[_Member, ...]
 
     def find(self, message: object) -> HandlerSpec | None:
+        if len(self.candidates) == 1:  # asked of each item for a join
+            one = self.candidates[0]
+            return one.spec if one.test.matches(message) else None
         return _best([each for each in self.candidates if each.test.matches(message)])
 
 

@@ -30,7 +30,7 @@ from actors.workflows._routing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from actors.workflows._carry import Carry
     from actors.workflows._deliveries import Effects, News, Request
@@ -130,23 +130,34 @@ class Outbox:
     def send(self, effects: Effects, news: News) -> None:
         """Send on what a committed turn sent, each message to whoever the graph says."""
         chosen = None if effects.rare is None else effects.rare.chosen
-        source, graph = effects.source, self._graph
-        routes = graph.routes.get(source)
-        if routes is None and chosen is None:
+        routes = self._graph.routes.get(effects.source)
+        if chosen is not None:
+            self._send_chosen(routes, chosen, effects, news)
+        elif routes is None:
             # The end of a chain. Unless it names a target, nobody was meant to get anything.
             for message, target_id in effects.sent:
-                self.leftovers.add_message(graph, source, message, target_id)
-            return
-        if routes is not None and routes.is_direct and chosen is None:
+                self.leftovers.add_message(self._graph, effects.source, message, target_id)
+        elif routes.is_direct:
             self._send_directly(routes.static, effects, news)
-            return
-        sources, scope, depth = (source,), effects.scope, effects.depth + 1
-        for index, (message, target_id) in enumerate(effects.sent):
-            targets = (
-                static_targets(graph, source, message, target_id)
-                if chosen is None
-                else chosen[index]
-            )
+        elif routes.is_branch:
+            self._send_to_join(routes.joins[0], effects, news)
+        else:
+            static = [
+                static_targets(self._graph, effects.source, message, target_id)
+                for message, target_id in effects.sent
+            ]
+            self._send_chosen(routes, static, effects, news)
+
+    def _send_chosen(
+        self,
+        routes: Routes | None,
+        chosen: Sequence[tuple[str, ...]],
+        effects: Effects,
+        news: News,
+    ) -> None:
+        source, scope, depth = effects.source, effects.scope, effects.depth + 1
+        sources = (source,)
+        for (message, target_id), targets in zip(effects.sent, chosen, strict=True):
             for target in targets:
                 self.deliver(target, sources, message, news, None, scope, depth)
             if routes is None or routes.is_plain or isinstance(message, ExecutorFailure):
@@ -154,7 +165,7 @@ class Outbox:
             else:
                 is_taken = self._gather(routes, effects, message, target_id, news)
             if not is_taken and not targets:
-                self.leftovers.add_message(graph, source, message, target_id)
+                self.leftovers.add_message(self._graph, source, message, target_id)
 
     def _send_directly(self, static: tuple[str, ...], effects: Effects, news: News) -> None:
         """As `send`, where there is nothing to ask but who takes a message: in most graphs."""
@@ -171,6 +182,18 @@ class Outbox:
                     is_taken = True
             if not is_taken:
                 self.leftovers.add_message(self._graph, source, message, target_id)
+
+    def _send_to_join(self, index: int, effects: Effects, news: News) -> None:
+        """As `send`, for who is the source of a join and of nothing else: most branches are."""
+        graph = self._graph
+        target = graph.joins[index].target
+        takes = graph.accepts[target]
+        for message, target_id in effects.sent:
+            is_meant = target_id is None or target_id == target
+            if is_meant and not isinstance(message, ExecutorFailure) and takes([message]):
+                self._offer(index, effects, message, news)
+            else:
+                self.leftovers.add_message(graph, effects.source, message, target_id)
 
     # ------------------------------------------------------------------ joins
 
@@ -201,7 +224,8 @@ class Outbox:
         if buffer.late and buffer.is_late(source):
             self.leftovers.add_late(buffer.join, source, message)
             return
-        buffer.depth = max(buffer.depth, depth)
+        if depth > buffer.depth:  # noqa: PLR1730  (once per branch: no call)
+            buffer.depth = depth
         is_complete = buffer.offer(source, message)
         while is_complete:
             self._fire(index, buffer, scope, news)

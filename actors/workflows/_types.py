@@ -131,6 +131,9 @@ def _test_of_class(declared: type) -> TypeTest:
             )
         # A protocol with data members looks at the instance, not at its class.
         return TypeTest(lambda value: isinstance(value, declared), (object,), by_value=True)
+    if type(declared).__instancecheck__ is type.__instancecheck__:
+        # Bound, it is what isinstance asks, and a list is checked without any code of ours.
+        return TypeTest(type.__instancecheck__.__get__(declared), (object,))
     return TypeTest(
         lambda value: isinstance(value, declared), (object,), by_value=_looks_at_value(declared)
     )
@@ -160,9 +163,11 @@ def _test_of_generic(origin: type, args: tuple[Any, ...]) -> TypeTest:
 
 def _each(containers: tuple[type, ...], args: tuple[Any, ...]) -> TypeTest:
     item = type_test(args[0]).matches
+    # More than an annotation, here it would be a call.
+    checked: Any = containers
 
     def matches(value: Any) -> bool:
-        return isinstance(value, containers) and all(map(item, cast("Iterable[Any]", value)))
+        return isinstance(value, checked) and all(map(item, value))
 
     return TypeTest(matches, containers, by_value=True)
 
