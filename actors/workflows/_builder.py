@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -73,7 +73,8 @@ class WorkflowBuilder:
 
     Raises:
         ValueError: an option has a value that it doesn't know.
-        TypeError: the start executor can't take part, or both names of ``output_from`` are used.
+        TypeError: an option has a value of another type, the start executor can't take part, or
+            both names of ``output_from`` are used.
     """
 
     def __init__(
@@ -313,6 +314,8 @@ class WorkflowBuilder:
         return self
 
     def _add_all(self, participants: Sequence[Participant]) -> list[str]:
+        if not isinstance(participants, Iterable) or isinstance(participants, str):
+            raise TypeError(f"give a list of participants, and not {participants!r} alone")
         return [self._roster.add(each) for each in participants]
 
     def _ids(self, option: str, given: Sequence[Any] | None) -> Sequence[str] | None:

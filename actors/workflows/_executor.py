@@ -92,8 +92,11 @@ class Executor(RequestInfoMixin):
         **ignored: Any,  # noqa: ARG002 (documented above)
     ) -> None:
         name = self.__class__.__name__
+        if id is not None and not isinstance(id, str):
+            raise TypeError(f"{name}: the id of an executor is a str, not {id!r}")
         if not id:
             raise ValueError(f"{name}: the id of an executor must not be empty; pass id=...")
+        _require_frozen(name, self.__class__.state)
         self.id = id
         self.type = type or type_ or name
         self._handlers = HandlerTable()
@@ -128,6 +131,15 @@ class Executor(RequestInfoMixin):
             _log.warning("an answer to %r came without the request that it answers", self.id)
             return False
         return self.find_response_handler(asked.data, message.data) is not None
+
+    @property
+    def first_state(self) -> Any:
+        """The frozen value that runs start with; None if the object keeps attributes instead.
+
+        One of them may well be called ``state``, in code that comes from Agent Framework.
+        """
+        state = self.state
+        return None if _is_mutable(state) else state
 
     @property
     def kept_attributes(self) -> tuple[str, ...]:
@@ -188,6 +200,20 @@ class Executor(RequestInfoMixin):
 
 def _distinct(types: Iterable[tuple[Any, ...]]) -> list[Any]:
     return list(dict.fromkeys(each for some in types for each in some))
+
+
+def _is_mutable(state: object) -> bool:
+    # What can't be hashed can be changed: a list, a dict, a class with fields that change.
+    return type(state).__hash__ is None
+
+
+def _require_frozen(name: str, state: object) -> None:
+    if _is_mutable(state):
+        raise TypeError(
+            f"{name}.state is a {type(state).__name__}, which a turn could change in place, and all "
+            "runs would share: declare a frozen value (a tuple, a FrozenDict, a class with "
+            "@attrs.frozen), and have turns assign another one to ctx.state"
+        )
 
 
 def _require_handlers(name: str, handlers: HandlerTable) -> None:

@@ -43,6 +43,8 @@ class Leftovers:
             return
         if target_id is not None:
             reason = f"{source!r} has no edge to {target_id!r} that takes a {kind}"
+            if target_id not in graph.executors:
+                reason += f"; there is no executor of that id, but {', '.join(graph.executors)}"
             self._found.append(Undelivered(source, message, reason))
             return
         routes = graph.routes.get(source)

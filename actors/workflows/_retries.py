@@ -73,7 +73,7 @@ def rolls_back(executor: Executor) -> bool:
     """Whether an executor can be put back to where it was before a turn."""
     kind = type(executor)
     return (
-        executor.state is not None
+        executor.first_state is not None
         or kind.shareable
         or kind.on_checkpoint_restore is not Executor.on_checkpoint_restore
         or not executor.kept_attributes

@@ -81,13 +81,34 @@ def _executor_of(
         if made is not None:
             return made, None
     if not callable(participant) or not _takes_nothing(participant):
-        raise TypeError(f"{participant!r} can't take part in a workflow: {_HOW}")
+        raise TypeError(f"{participant!r} can't take part in a workflow: {_how(participant)}")
     factory = _factory_of(participant)
     return factory(), factory
 
 
+def _how(given: Any) -> str:
+    """Say what somebody has probably meant."""
+    if isinstance(given, str):
+        return f"executors are connected as objects and not by their ids; {_HOW}"
+    if isinstance(given, type):
+        return (
+            "it is a class that can't be made without arguments: give an object of it, or a "
+            "function without parameters that makes one"
+        )
+    if callable(getattr(given, "get_response", None)):
+        return "it is a chat client: make an agent of it, Agent(client, name=...)"
+    if hasattr(given, "get_start_executor"):
+        return "it is a workflow: wrap it, WorkflowExecutor(workflow, id=...)"
+    return _HOW
+
+
 def _as_executor(participant: object) -> Executor | None:
     if isinstance(participant, Executor):
+        if not hasattr(participant, "id"):
+            raise TypeError(
+                f"a {type(participant).__name__} has no id: have its __init__ call "
+                "super().__init__(id)"
+            )
         return participant
     return _wrapped(participant) if isinstance(participant, SupportsAgentRun) else None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
-from attrs.validators import in_
 
 if TYPE_CHECKING:
     # Whoever supervises has loaded it.
@@ -41,7 +41,36 @@ def _of_one(_: object, __: object, given: Supervision | None) -> None:
         _check_strategy("the supervision of a workflow", given)
 
 
+def _one_of(*known: str | None) -> Callable[[object, Any, object], None]:
+    def check(_: object, option: Any, given: object) -> None:
+        if given not in known:
+            names = " or ".join(map(repr, known))
+            raise ValueError(f"a workflow's {option.name} is {names}, not {given!r}")
+
+    return check
+
+
+def _at_least(least: int) -> Callable[[object, Any, object], None]:
+    def check(_: object, option: Any, given: object) -> None:
+        if not isinstance(given, int) or isinstance(given, bool):
+            raise TypeError(f"a workflow's {option.name} is an int, not {given!r}")
+        if given < least:
+            raise ValueError(f"a workflow's {option.name} is at least {least}, not {given}")
+
+    return check
+
+
+def _a_storage(_: object, __: object, given: object) -> None:
+    if isinstance(given, str | PathLike | type):
+        raise TypeError(
+            f"a workflow's checkpoint_storage is an object, and {given!r} is none: open one with "
+            "`async with open_storage(url) as storage`"
+        )
+
+
 def _check_strategy(whose: str, supervision: Supervision) -> None:
+    if not hasattr(supervision, "strategy"):
+        raise TypeError(f"{whose} has to be a Supervision(...), not {supervision!r}")
     if supervision.strategy != "one_for_one":
         raise ValueError(
             f"{whose} can't have strategy={supervision.strategy!r}: what failed is tried again "
@@ -71,27 +100,26 @@ class Settings:
 
     Raises:
         ValueError: a value is none of those that its option knows.
+        TypeError: it is of another type.
     """
 
     name: str
     description: str | None = None
-    max_iterations: int = DEFAULT_MAX_ITERATIONS
-    checkpoint_storage: Any = None
-    schedule: Schedule = attrs.field(default="superstep", validator=in_(("superstep", "flow")))
+    max_iterations: int = attrs.field(default=DEFAULT_MAX_ITERATIONS, validator=_at_least(0))
+    checkpoint_storage: Any = attrs.field(default=None, validator=_a_storage)
+    schedule: Schedule = attrs.field(default="superstep", validator=_one_of("superstep", "flow"))
     supervision: Supervision | None = attrs.field(default=None, validator=_of_one)
     own_supervision: Mapping[str, Supervision] = MappingProxyType({})
     on_error: Mapping[str, str] = MappingProxyType({})
     strict_types: bool = False
     durability: Durability | None = attrs.field(
-        default=None, validator=in_((None, "sync", "async", "end"))
+        default=None, validator=_one_of("sync", "async", "end", None)
     )
     on_checkpoint_error: OnCheckpointError = attrs.field(
-        default="raise", validator=in_(("raise", "warn"))
+        default="raise", validator=_one_of("raise", "warn")
     )
-    max_attempts: int = attrs.field(default=DEFAULT_MAX_ATTEMPTS, validator=attrs.validators.ge(1))
-    max_in_flight: int = attrs.field(
-        default=DEFAULT_MAX_IN_FLIGHT, validator=attrs.validators.ge(1)
-    )
+    max_attempts: int = attrs.field(default=DEFAULT_MAX_ATTEMPTS, validator=_at_least(1))
+    max_in_flight: int = attrs.field(default=DEFAULT_MAX_IN_FLIGHT, validator=_at_least(1))
 
     def supervision_of(self, executor_id: str) -> Supervision | None:
         """Return which failed turns of an executor are tried again, and how long they may take."""

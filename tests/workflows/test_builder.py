@@ -8,6 +8,7 @@ from typing import Any, Never
 import attrs
 import pytest
 
+from actors import EchoChatClient
 from actors._core._supervision import Supervision
 from actors.workflows._agent_executor import AgentExecutor
 from actors.workflows._builder import WorkflowBuilder
@@ -201,12 +202,38 @@ def test_a_factory_may_make_agents() -> None:
 def plain_function(message: str, ctx: WorkflowContext) -> None: ...
 
 
+class Homeless(Executor):
+    """Forgets its base class."""
+
+    def __init__(self) -> None:
+        pass
+
+    @handler
+    async def handle(self, message: str, ctx: WorkflowContext) -> None: ...
+
+
 @pytest.mark.parametrize(
-    "nobody", [5, "a", plain_function, Step, None], ids=["int", "str", "function", "class", "None"]
+    ("nobody", "advice"),
+    [
+        (5, "@executor"),
+        (None, "@executor"),
+        (plain_function, "@executor"),
+        ("a", "as objects and not by their ids"),
+        (Step, "give an object of it"),
+        (EchoChatClient(), "make an agent of it"),
+        (WorkflowBuilder(start_executor=a).build(), "WorkflowExecutor"),
+        (Homeless(), r"Homeless has no id: .* super\(\)"),
+    ],
+    ids=["int", "None", "function", "str", "class", "client", "workflow", "no super"],
 )
-def test_what_cant_take_part_is_refused_with_advice(nobody: Any) -> None:
-    with pytest.raises(TypeError, match="@executor"):
+def test_what_cant_take_part_is_refused_with_advice(nobody: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
         WorkflowBuilder(start_executor=nobody)
+
+
+def test_a_single_participant_where_there_are_to_be_several_is_refused() -> None:
+    with pytest.raises(TypeError, match="give a list of participants"):
+        WorkflowBuilder(start_executor=a).add_fan_out_edges(a, b)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("made", [5, Step], ids=["int", "class"])
@@ -262,13 +289,32 @@ def test_a_workflow_without_a_name_gets_one_of_its_own() -> None:
         {"durability": "never"},
         {"on_checkpoint_error": "ignore"},
         {"max_in_flight": 0},
+        {"max_iterations": -1},
         {"output_from": "all_other"},
         {"intermediate_output_from": "some"},
     ],
     ids=str,
 )
 def test_a_value_that_an_option_doesnt_know_is_refused(option: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(option))):
+    with pytest.raises(ValueError, match=next(iter(option))) as caught:
+        WorkflowBuilder(start_executor=a, **option)
+
+    assert len(caught.value.args) == 1
+    assert repr(*option.values()) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"max_iterations": "3"}, "max_iterations is an int, not '3'"),
+        ({"max_attempts": None}, "max_attempts is an int"),
+        ({"checkpoint_storage": "runs.db"}, "open_storage"),
+        ({"supervision": "one_for_one"}, "Supervision"),
+    ],
+    ids=lambda given: str(given) if isinstance(given, dict) else "",
+)
+def test_a_value_of_another_type_is_refused(option: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
         WorkflowBuilder(start_executor=a, **option)
 
 

@@ -100,6 +100,22 @@ def test_an_empty_id_is_refused() -> None:
         Upper("")
 
 
+def test_an_id_that_is_no_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="Upper: the id of an executor is a str, not 3"):
+        Upper(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mutable", [[], {}, set(), bytearray()], ids=repr)
+def test_a_state_that_turns_could_change_in_place_is_refused(mutable: Any) -> None:
+    """Case A9 of the list: all runs would share it, and no failed turn be undone."""
+
+    class Careless(Upper):
+        state = mutable
+
+    with pytest.raises(TypeError, match=f"Careless.state is a {type(mutable).__name__}"):
+        Careless("u")
+
+
 def test_an_executor_without_handlers_is_refused() -> None:
     class Idle(Executor): ...
 

@@ -16,6 +16,7 @@ from actors import (
     WorkflowBuilder,
     WorkflowContext,
     WorkflowRunState,
+    WorkflowValidationError,
     executor,
     handler,
 )
@@ -52,6 +53,40 @@ class Saves(Keeps):
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         self.items = state["items"]
+
+
+class CalledState(Executor):
+    """Comes from Agent Framework, where an attribute of that name is one like any other."""
+
+    def __init__(self) -> None:
+        super().__init__("called")
+        self.state = {"n": 0}
+
+    @handler
+    async def add(self, message: int, ctx: WorkflowContext[Any, int]) -> None:
+        self.state["n"] += message
+        if ctx.attempt < 3:
+            raise ValueError("torn")
+        await ctx.yield_output(self.state["n"])
+
+
+class SavedState(CalledState):
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        return dict(self.state)
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        self.state = dict(state)
+
+
+async def test_a_mutable_attribute_that_is_called_state_is_put_back_by_the_hooks() -> None:
+    workflow = chain(SavedState(), supervision=AT_ONCE)
+
+    assert (await workflow.run(1)).get_outputs() == [1]
+
+
+def test_a_mutable_attribute_that_is_called_state_is_no_frozen_state() -> None:
+    with pytest.raises(WorkflowValidationError, match=r"'called' can't be tried again.*\(state\)"):
+        chain(CalledState(), supervision=AT_ONCE)
 
 
 async def test_a_message_that_is_tried_again_stays_before_those_that_wait_behind_it() -> None:

@@ -148,7 +148,7 @@ class GraphLedger:
         seq, cell = ctx.delivery.seq, ctx.cell
         self.forget(seq)
         kept = cell.kept
-        if kept is not self._states.get(cell.name, cell.executor.state):
+        if kept is not self._states.get(cell.name, cell.executor.first_state):
             self._states[cell.name] = kept
             stored = cell.executor.store_state(kept)
             self._changes.put(self.key("executor", cell.name), stored)
