@@ -152,6 +152,7 @@ if TYPE_CHECKING:
         agent_middleware as agent_middleware,
         annotate_message_groups as annotate_message_groups,
         apply_compaction as apply_compaction,
+        cancel_after_turn as cancel_after_turn,
         chat_middleware as chat_middleware,
         enqueue_messages as enqueue_messages,
         fetch_model as fetch_model,
@@ -400,7 +401,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents": """
             MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware
-            enqueue_messages ToolsOverJsonSchema RunRecord RunRecorder StepRecord SKIP_PARSING
+            cancel_after_turn enqueue_messages ToolsOverJsonSchema RunRecord RunRecorder StepRecord SKIP_PARSING
             normalize_tools FunctionTool tool AgentBuilder AgentMiddlewareLayer AgentMiddleware
             AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes FunctionMiddleware
             FunctionMiddlewareTypes MiddlewareBundle MiddlewareType MiddlewareTypes

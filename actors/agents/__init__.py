@@ -94,6 +94,9 @@ if TYPE_CHECKING:
         Slot as Slot,
         open_local_model as open_local_model,
     )
+    from actors.agents._loop._ending import (
+        cancel_after_turn as cancel_after_turn,
+    )
     from actors.agents._middleware._builder import (
         AgentBuilder as AgentBuilder,
     )
@@ -169,6 +172,9 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "actors.agents._injection": """
             MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware enqueue_messages
+        """,
+        "actors.agents._loop._ending": """
+            cancel_after_turn
         """,
         "actors.agents._file_history": """
             FileHistoryProvider

@@ -10,7 +10,7 @@ from actors.agents._base import as_list
 from actors.agents._chat_call import ChatCall, ChatPipeline, ChatStream, OptionsCoT
 from actors.agents._function_config import normalize_function_invocation_configuration
 from actors.agents._injection import injects
-from actors.agents._loop._loop import needs_loop, run_loop
+from actors.agents._loop._loop import needs_loop, run_loop, without_budget
 from actors.agents._loop._streaming import stream_loop
 from actors.agents._loop._transcript import for_model
 from actors.agents._middleware._compose import Chain, settled_response, settled_stream
@@ -61,10 +61,11 @@ class FunctionInvocationLayer(ChatPipeline[OptionsCoT]):
         config = self.function_invocation_configuration
         ask = super()._respond
         if not config["enabled"]:
-            return ask(call)
+            return ask(without_budget(call))
         if injects((*getattr(self, "chat_middleware", ()), *call.middleware)):
             call = attrs.evolve(call, injects=True)
         if not needs_loop(call, config):
+            call = without_budget(call)
             shown = for_model(call.messages)
             return ask(call if shown is call.messages else attrs.evolve(call, messages=shown))
         around = (*self.function_middleware, *function)

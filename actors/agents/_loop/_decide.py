@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from protocols._content import Content
+
+BUDGET_KEY: Final = "_function_invocation_budget_state"
+"""In a client's ``client_kwargs``: a dict that several loops count in, who share their limits."""
 
 FALLBACK: Final = (
     "I stopped here: the limit of what may be done with tools for one request is reached."
@@ -54,13 +57,27 @@ class Limits:
     Args:
         config: the client's ``FunctionInvocationConfiguration``, normalised.
         started: when the loop began, in seconds of trio's clock.
+        budget: what several loops have used together, if they share their limits; counted on in
+            here. It is the caller's, who gives it to each of them.
+        turns: of this loop.
+        executions: of calls, those of earlier loops included.
+        errors_in_a_row: batches with an error, those of earlier loops included.
     """
 
     config: Mapping[str, Any]
     started: float
+    budget: MutableMapping[str, Any] = attrs.field(factory=dict)
     turns: int = 0
     executions: int = 0
     errors_in_a_row: int = 0
+    _turns_before: int = attrs.field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        budget = self.budget
+        self.started = min(self.started, budget.setdefault("start_time", self.started))
+        self._turns_before = budget.get("attempt_count", 0)
+        self.executions = budget.get("total_function_calls", 0)
+        self.errors_in_a_row = budget.get("errors_in_a_row", 0)
 
     @property
     def deadline(self) -> float:
@@ -68,16 +85,23 @@ class Limits:
         seconds = self.config["max_duration_seconds"]
         return float("inf") if seconds is None else self.started + seconds
 
+    def count_turn(self) -> None:
+        """Count a turn of the model."""
+        self.turns += 1
+        self.budget["attempt_count"] = self._turns_before + self.turns
+
     def count(self, *, calls: int, errors: int) -> None:
         """Count a batch of calls that were made."""
         self.executions += calls
         self.errors_in_a_row = self.errors_in_a_row + 1 if errors else 0
+        self.budget["total_function_calls"] = self.executions
+        self.budget["errors_in_a_row"] = self.errors_in_a_row
 
     def reached(self, now: float) -> bool:
         """Say whether the next turn has to do without tools."""
         most = self.config["max_function_calls"]
         return (
-            self.turns >= self.config["max_iterations"]
+            self._turns_before + self.turns >= self.config["max_iterations"]
             or (most is not None and self.executions >= most)
             or (
                 self.errors_in_a_row > 0

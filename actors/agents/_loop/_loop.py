@@ -37,7 +37,8 @@ from actors.agents._loop._asking import (
     refusal,
     says_something,
 )
-from actors.agents._loop._decide import FALLBACK, Limits, next_options, sort_calls
+from actors.agents._loop._decide import BUDGET_KEY, FALLBACK, Limits, next_options, sort_calls
+from actors.agents._loop._ending import endings_of
 from actors.agents._loop._invoke import Invoker, Outcome, Planned, completed
 from actors.agents._loop._pending import bind, has_approvals, unbound
 from actors.agents._loop._transcript import (
@@ -69,6 +70,14 @@ def needs_loop(call: ChatCall, config: Mapping[str, Any]) -> bool:
     if call.options.get("tools") or config["additional_tools"] or call.injects:
         return True
     return (call.link is not None and bool(call.link.decisions)) or has_approvals(call.messages)
+
+
+def without_budget(call: ChatCall) -> ChatCall:
+    """Take out of a call what is meant for the loop, and not for the model's client."""
+    if BUDGET_KEY not in call.client_kwargs:
+        return call
+    kwargs = {key: value for key, value in call.client_kwargs.items() if key != BUDGET_KEY}
+    return attrs.evolve(call, client_kwargs=kwargs)
 
 
 async def run_loop(
@@ -121,12 +130,16 @@ class ToolLoop:
     _tool_usage: UsageDetails | None = attrs.field(init=False, default=None)
     _conversation: str | None = attrs.field(init=False, default=None)
     _is_over: bool = attrs.field(init=False, default=False)
+    _begun_at: int = attrs.field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         self._desk = Desk(self.call.link or RunLink())
         self._tools = normalize_tools(self.call.options.get("tools"))
         self._extra = function_tools(normalize_tools(self.config["additional_tools"]))
-        self._limits = Limits(self.config, trio.current_time())
+        budget = self.call.client_kwargs.get(BUDGET_KEY, {})
+        self._limits = Limits(self.config, trio.current_time(), budget)
+        self.call = without_budget(self.call)
+        self._begun_at = endings_of(self._desk.link.session)
         self._conversation = self.call.options.get("conversation_id")
         self._invoker = Invoker(
             tools=self._tools,
@@ -207,7 +220,8 @@ class ToolLoop:
 
     def next_request(self) -> ChatCall | None:
         """Say what the model is to be asked next; None if the loop is over."""
-        if self._is_over:
+        turns = self._limits.turns
+        if self._is_over or (turns and endings_of(self._desk.link.session) != self._begun_at):
             return None
         if self.call.injects:
             self._join()
@@ -261,7 +275,7 @@ class ToolLoop:
                 f"the model's client answered with {response!r}, which is no response"
             )
         self._last = response
-        self._limits.turns += 1
+        self._limits.count_turn()
         if response.usage_details is not None:
             self._usage = add_usage_details(self._usage, response.usage_details)
         for name in _LAST_WINS:
