@@ -207,6 +207,8 @@ class Content(ContentKinds):  # noqa: PLW1641  # unhashable on purpose
         if kind == "data" and isinstance(fields.get("data"), bytes):
             media_type = fields.setdefault("media_type", "application/octet-stream")
             fields["uri"] = cls.from_data(fields.pop("data"), media_type).uri
+        if kind == "function_approval_response" and "approved" in fields:  # "no" is no yes
+            fields["approved"] = fields["approved"] is True
         common = {name: fields.pop(name, None) for name in (*_COMMON, "additional_properties")}
         return cls(kind, rest=_merged_rest(kind, EMPTY_DICT, fields, strict=False), **common)
 

@@ -282,6 +282,15 @@ def test_only_approvals_of_the_service_are_sent_to_it() -> None:
     assert (sent[1]["approval_request_id"], sent[1]["approve"]) == ("ap_1", True)
 
 
+def test_an_approval_that_is_no_plain_yes_goes_to_the_service_as_a_no() -> None:
+    theirs = Content.from_function_call("m", "find", additional_properties={"server_label": "d"})
+    answer = Content("function_approval_response", id="ap", function_call=theirs, approved="false")
+
+    [item] = items(Message("user", [answer]))
+
+    assert item["approve"] is False
+
+
 def test_a_continuation_token_names_a_response() -> None:
     assert continued_response({}) is None
     assert continued_response({"continuation_token": {"response_id": "resp_1"}}) == "resp_1"

@@ -243,6 +243,14 @@ def test_an_approval_request_becomes_its_answer() -> None:
     assert answer.user_input_request is None
 
 
+@pytest.mark.parametrize("said", ["false", "no", "true", 0, 1, None])
+def test_what_is_no_plain_yes_is_a_no_when_an_answer_is_read(said: object) -> None:
+    data = Content.from_function_approval_response(True, "q1", CALL).to_dict() | {"approved": said}
+
+    assert Content.from_dict(data).approved is False
+    assert Content.from_dict(data | {"approved": True}).approved is True
+
+
 def test_only_an_approval_request_can_be_answered() -> None:
     with pytest.raises(ContentError, match="not a text"):
         Content.from_text("a").to_function_approval_response(approved=True)

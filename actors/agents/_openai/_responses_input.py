@@ -215,7 +215,7 @@ def _mcp_answer(content: Content) -> dict[str, Any] | None:
     return {
         "type": "mcp_approval_response",
         "approval_request_id": content.id,
-        "approve": bool(content.approved),
+        "approve": content.approved is True,
     }
 
 
