@@ -299,6 +299,11 @@ def resume(
     help="Seconds after which somebody else takes its jobs, if it dies.",
 )
 @click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--kwargs",
+    metavar="FILE_OR_MODULE:NAME",
+    help="What tools are given, such as keys: a mapping, or a function of the job's lease.",
+)
 @_of_a_store
 def worker(
     target: str,
@@ -306,14 +311,19 @@ def worker(
     name: str | None,
     ttl: float,
     concurrency: int,
+    kwargs: str | None,
     traceback: bool,
     **store: Any,
 ) -> int:
     """Take jobs of a storage and run them, until it is told to stop."""
-    from actors.cli._jobs import JobsCommand
+    from actors.cli._jobs import JobsCommand, default_name
+    from actors.workflows._durable._worker import WorkerOptions
 
     work = JobsCommand(**store).work
-    command = partial(work, target, queue=queue, ttl=ttl, concurrency=concurrency, name=name)
+    options = WorkerOptions(
+        queue=queue, ttl=ttl, concurrency=concurrency, name=name or default_name()
+    )
+    command = partial(work, target, options, kwargs)
     return _reporting(command, traceback=traceback)
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,17 +47,21 @@ class JobsCommand:
     key_file: Path | None = None
     as_json: bool = False
 
-    def work(
-        self, target: str, *, queue: str | None, ttl: float, concurrency: int, name: str | None
-    ) -> int:
-        """Take jobs and run them until SIGTERM or Ctrl-C, then give back what isn't done."""
-        who = name or f"{socket.gethostname()}:{os.getpid()}"
-        options = WorkerOptions(queue=queue, name=who, ttl=ttl, concurrency=concurrency)
+    def work(self, target: str, options: WorkerOptions, kwargs: str | None = None) -> int:
+        """Take jobs and run them until SIGTERM or Ctrl-C, then give back what isn't done.
+
+        Args:
+            target: the workflow.
+            options: how.
+            kwargs: where what tools are given is found, if anywhere.
+        """
+        given = None if kwargs is None else _kwargs_at(kwargs)
+        who = options.name
 
         async def main() -> None:
             async with _workflow(target) as workflow, self._open() as storage:
-                worker = Worker(workflow, storage, options)
-                print(f"{who} takes jobs of {queue or workflow.name!r}", file=sys.stderr)  # noqa: T201
+                worker = Worker(workflow, storage, options, function_invocation_kwargs=given)
+                print(f"{who} takes jobs of {options.queue or workflow.name!r}", file=sys.stderr)  # noqa: T201
                 with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                     async with trio.open_nursery() as nursery:
                         nursery.start_soon(_stop_on, signals, nursery.cancel_scope)
@@ -156,6 +161,30 @@ class JobsCommand:
         key = None if self.key_file is None else self.key_file.read_bytes().strip()
         async with open_storage(self.store, key=key) as storage:
             yield storage
+
+
+def default_name() -> str:
+    """Name a worker by where it runs."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _kwargs_at(text: str) -> Any:
+    """Return what tools are given, or the function that says it.
+
+    Raises:
+        CommandError: there is no such thing.
+    """
+    target = parse_target(text)
+    module, name = load(target), target.name
+    if name is None:
+        raise CommandError(f"--kwargs takes FILE_OR_MODULE:NAME, and {text} has no name")
+    found = getattr(module, name, None)
+    if not (callable(found) or isinstance(found, Mapping)):
+        what = f"a {type(found).__name__}" if hasattr(module, name) else "not there"
+        raise CommandError(
+            f"--kwargs: {text} is {what}; it has to be a mapping, or a function of a job's lease"
+        )
+    return found
 
 
 def value_of(text: str | None, *, happened: str | None, repeat: bool) -> Any:

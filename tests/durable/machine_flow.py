@@ -15,6 +15,8 @@ from actors import (
     response_handler,
 )
 
+NOTHING = 0
+
 
 def note(*words: object) -> None:
     with Path(os.environ["WORLD"]).open("a") as file:

@@ -18,6 +18,7 @@ import pytest
 import trio
 
 from actors.checkpoint import JobStatus, open_storage
+from actors.cli import main
 
 FLOW = "tests.durable.machine_flow"
 ACTORS = [sys.executable, "-c", "import sys; from actors.cli import main; sys.exit(main())"]
@@ -148,6 +149,24 @@ def test_a_worker_that_dies_or_freezes_is_taken_over_from_within_three_seconds(
     assert state(store, job).result == {"outputs": outputs}
     paid = Counter(line for line in world() if line.startswith("paid"))
     assert set(paid.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "said"),
+    [
+        ("tests.durable.machine_flow", "has no name"),
+        ("tests.durable.machine_flow:keyz", "is not there"),
+        ("tests.durable.machine_flow:NOTHING", "is a int"),
+        ("tests.durable.nowhere:keys", "no module tests.durable.nowhere"),
+    ],
+)
+def test_where_a_worker_finds_no_kwargs_it_says_so_and_takes_no_job(
+    kwargs: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    assert main(["worker", f"{FLOW}:steps", "--store", store, "--kwargs", kwargs]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "runs.db").exists()
 
 
 @pytest.mark.long

@@ -9,9 +9,21 @@ from typing import Any
 import pytest
 import trio
 
-from actors import Executor, WorkflowContext, handler
-from actors.checkpoint import SQLiteCheckpointStorage
+from actors import (
+    Agent,
+    AgentExecutor,
+    AgentHostExecutor,
+    Executor,
+    FunctionInvocationContext,
+    WorkflowContext,
+    handler,
+    response_handler,
+    tool,
+)
+from actors.checkpoint import Lease, SQLiteCheckpointStorage
+from actors.testing import ScriptedChatClient
 from actors.workflows._durable._worker import Worker, WorkerOptions
+from protocols import AgentExecutorResponse, Content
 from tests.durable.kit import Asks
 from tests.workflows.kit import Gate, Node, chain, fails
 
@@ -186,3 +198,115 @@ async def test_several_jobs_are_worked_at_at_once_if_asked(storage: Any) -> None
         for number in range(6):
             await ended(storage, f"job-{number}")
         nursery.cancel_scope.cancel()
+
+
+# ------------------------------------------------------------------ what tools are given
+
+
+class AsksBetween(Executor):
+    """Asks somebody whether to go on."""
+
+    state = ()
+
+    @handler
+    async def ask(self, message: AgentExecutorResponse, ctx: WorkflowContext[str]) -> None:
+        await ctx.request_info("go on?", bool)
+
+    @response_handler
+    async def answered(self, asked: str, answer: bool, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message("again")
+
+
+def needing(seen: list[Any]) -> Any:
+    """A workflow whose agents have a tool that needs a key; somebody is asked between them."""
+
+    @tool
+    async def call(ctx: FunctionInvocationContext) -> str:
+        seen.append(ctx.kwargs.get("api_key"))
+        await trio.lowlevel.checkpoint()
+        return "called"
+
+    client = ScriptedChatClient(
+        lambda messages: (
+            "done"
+            if messages[-1].role == "tool"
+            else Content.from_function_call("c", "call", arguments={})
+        ),
+        repeat=True,
+    )
+    first, second = (
+        AgentExecutor(Agent(client, name=name, tools=[call])) for name in ("first", "second")
+    )
+    return flow(first, AsksBetween("between"), second)
+
+
+async def test_a_worker_gives_tools_what_it_was_given_and_stores_nothing_of_it(
+    storage: Any,
+) -> None:
+    seen: list[Any] = []
+    await storage.jobs.submit("job-1", "go", queue="flow")
+    given = {"api_key": "s3cret"}
+    assert await Worker(needing(seen), storage, function_invocation_kwargs=given).work_once()
+    assert (await storage.jobs.status("job-1")).state == "parked"
+    assert seen == ["s3cret"]
+    stored = str((await storage.read_run("job-1")).values())
+    assert "between" in stored
+    assert "s3cret" not in stored
+
+
+async def test_whoever_takes_a_job_over_asks_anew_what_its_tools_are_given(storage: Any) -> None:
+    seen: list[Any] = []
+    asked: list[str] = []
+
+    async def keys(lease: Lease) -> dict[str, str]:
+        asked.append(lease.job_id)
+        await trio.lowlevel.checkpoint()
+        return {"api_key": f"key {len(asked)} of {lease.body}"}
+
+    await storage.jobs.submit("job-1", "me", queue="flow")
+    await Worker(needing(seen), storage, function_invocation_kwargs=keys).work_once()
+    (request_id,) = (await storage.jobs.status("job-1")).result["requests"]
+    await storage.jobs.answer("job-1", {request_id: True})
+    await Worker(needing(seen), storage, function_invocation_kwargs=keys).work_once()
+    assert (await storage.jobs.status("job-1")).state == "done"
+    assert seen == ["key 1 of me", "key 2 of me"]
+    assert asked == ["job-1", "job-1"]
+
+
+async def test_a_worker_that_can_not_say_what_tools_are_given_gives_the_job_back(
+    storage: Any,
+) -> None:
+    def keys(lease: Lease) -> dict[str, str]:
+        raise ConnectionError("the vault is closed")
+
+    await storage.jobs.submit("job-1", "go", queue="flow")
+    with pytest.raises(ConnectionError):
+        await Worker(needing([]), storage, function_invocation_kwargs=keys).work_once()
+    assert (await storage.jobs.status("job-1")).state == "waiting"
+
+
+async def test_what_nobody_took_is_part_of_what_a_job_ended_with(storage: Any) -> None:
+    await storage.jobs.submit("job-1", 1, queue="flow")
+
+    class Shouts(Executor):
+        state = ()
+
+        @handler
+        async def shout(self, message: int, ctx: WorkflowContext[int]) -> None:
+            await ctx.send_message(message, target_id="nobody")
+
+    await Worker(flow(Shouts("shouts")), storage).work_once()
+    status = await storage.jobs.status("job-1")
+    assert status.state == "done"
+    (lost,) = status.result["undelivered"]
+    assert "of 'shouts'" in lost
+
+
+async def test_a_job_for_a_workflow_that_begins_with_a_host_of_an_agent_is_answered(
+    storage: Any,
+) -> None:
+    agent = Agent(ScriptedChatClient("hello"), name="host")
+    await storage.jobs.submit("job-1", "hi", queue="flow")
+    assert await Worker(flow(AgentHostExecutor(agent)), storage).work_once()
+    status = await storage.jobs.status("job-1")
+    assert "hello" in str(status.result["outputs"])

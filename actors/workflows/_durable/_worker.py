@@ -9,18 +9,21 @@
 # A run that waits for people parks its job; an answer makes it one that waits for a worker.
 # Answers stay with the job, and those to what isn't open are left aside, so that a resume may be
 # given all of them again.
+#
+# What tools and clients are given holds secrets, and is stored neither with the run nor with the
+# job. Each worker has it of its own, or finds it out for the job that it has taken.
 """Processes that run workflows for others: jobs under leases, from any machine."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
 from actors.checkpoint import LogStorage, Position
-from actors.workflows._carry import Carry
 from actors.workflows._durable._errors import UnknownOutcomeError
 from actors.workflows._durable._opening import Place, Resumption
 from actors.workflows._durable._records import StoredRequest
@@ -36,12 +39,19 @@ from protocols._errors import RequestError, WorkflowException
 from protocols._events import WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
     from actors.checkpoint import JobQueue, Lease
     from actors.checkpoint._jobs_types import JobState
+    from actors.workflows._carry import Carry
+    from actors.workflows._kwargs import Kwargs
     from actors.workflows._result import WorkflowRunResult
     from actors.workflows._workflow import Workflow
+
+    JobKwargs: TypeAlias = (
+        Kwargs | Callable[[Lease], Kwargs | Awaitable[Kwargs | None] | None] | None
+    )
 
 # How often a lease is renewed before it ends.
 _RENEWALS: Final = 4
@@ -75,13 +85,24 @@ class Worker:
         storage: whose jobs, and where the runs are stored. It is one for several processes:
             SQLite on one machine, PostgreSQL on any.
         options: how.
+        function_invocation_kwargs: for the tools of agents, as `Workflow.run` takes them; or a
+            function, async or not, that is given the `Lease` of the job, and returns them. It is
+            asked by whoever takes the job, and again when the job is taken over.
+        client_kwargs: for the chat clients of agents, likewise.
     """
 
     def __init__(
-        self, workflow: Workflow, storage: LogStorage, options: WorkerOptions | None = None
+        self,
+        workflow: Workflow,
+        storage: LogStorage,
+        options: WorkerOptions | None = None,
+        *,
+        function_invocation_kwargs: JobKwargs = None,
+        client_kwargs: JobKwargs = None,
     ) -> None:
         self.workflow = workflow
         self.options = options or WorkerOptions()
+        self._kwargs = function_invocation_kwargs, client_kwargs
         self._storage = storage
         self._jobs: JobQueue = storage.jobs  # type: ignore[attr-defined]  # not all have one
         self._free = trio.CapacityLimiter(self.options.concurrency)
@@ -90,7 +111,8 @@ class Worker:
     async def work(self) -> None:
         """Take jobs and run them, until somebody cancels.
 
-        Runs in progress are then stored as they are, and their jobs given back.
+        Runs in progress are then stored as they are, and their jobs given back. The same if
+        somebody can't say what tools are to be given: that is no failure of a job.
         """
         async with trio.open_nursery() as nursery:
             while True:
@@ -122,7 +144,9 @@ class Worker:
 
     async def _do(self, lease: Lease) -> None:  # noqa: ASYNC910  (waits for the storage)
         """Work at a job until it is over, parked, or lost."""
-        task = _Task(self.workflow, self._storage, self._jobs, lease, self.options.ttl)
+        task = _Task(
+            self.workflow, self._storage, self._jobs, lease, self.options.ttl, self._kwargs
+        )
         try:
             await task.run()
         except (LeaseLostError, StaleWriterError):
@@ -147,12 +171,15 @@ class _Task:
         jobs: JobQueue,
         lease: Lease,
         ttl: float,
+        kwargs: tuple[JobKwargs, JobKwargs],
     ) -> None:
         self._workflow = workflow
         self._storage = storage
         self._jobs = jobs
         self._lease = lease
         self._ttl = ttl
+        self._given = kwargs
+        self._kwargs = RunKwargs()
         self._run: Run | None = None
         self._answers: dict[str, Any] = {}
         self._last_note = 0
@@ -218,6 +245,8 @@ class _Task:
 
     async def _go_on(self) -> None:
         await self._hear()
+        functions, client = [await _asked_for(each, self._lease) for each in self._given]
+        self._kwargs = RunKwargs.given(self._workflow.graph, functions, client)
         while True:
             if self._cancel is not None:
                 await self._jobs.finish(self._lease, "cancelled")
@@ -262,7 +291,13 @@ class _Task:
         outputs = list(result.get_outputs())
         is_cancelled = state is WorkflowRunState.CANCELLED
         end: JobState = "cancelled" if is_cancelled else "done"
-        await self._jobs.finish(self._lease, end, {"outputs": outputs})
+        found: dict[str, Any] = {"outputs": outputs}
+        if result.undelivered:
+            found["undelivered"] = [
+                f"a {type(each.message).__name__} of {each.source_executor_id!r}: {each.reason}"
+                for each in result.undelivered
+            ]
+        await self._jobs.finish(self._lease, end, found)
         return True
 
     async def _park(self, what: dict[str, Any], used: Mapping[str, Any]) -> None:
@@ -282,15 +317,25 @@ class _Task:
 
     async def _beginning(self, answers: Mapping[str, Any]) -> Carry | Resumption:
         """Return the state of the run if it has begun, and otherwise what it begins with."""
-        run_id, graph = self._lease.job_id, self._workflow.graph
-        kwargs = RunKwargs.given(graph, None, None)
+        run_id, kwargs = self._lease.job_id, self._kwargs
         try:
             stored = await self._storage.read_run(run_id)
         except CheckpointNotFoundError:
-            start = graph.start_id
-            beginning = ((start, f"internal:{start}", self._lease.body, None),)
+            workflow, body = self._workflow, self._lease.body
+            _, carry = workflow._begin(body, None, (None, None))  # noqa: SLF001  (as `run` does)
+            more = workflow._completing(body)  # noqa: SLF001
             place = Place(self._storage, Position(run_id, 0))
-            return Carry(kwargs=kwargs, beginning=beginning, position=place)  # noqa: ASYNC910  (waits for the storage)
+            return attrs.evolve(  # noqa: ASYNC910  (waits for the storage)
+                carry, kwargs=kwargs, beginning=carry.beginning + more, position=place
+            )
         if stored.checkpoint_id is None:
             raise WorkflowException(f"the run {run_id!r} has no checkpoint to go on from")
         return Resumption(stored.checkpoint_id, answers, kwargs, is_lenient=True)
+
+
+async def _asked_for(kwargs: JobKwargs, lease: Lease) -> Kwargs | None:  # noqa: ASYNC910  (mostly known)
+    """Return what a job's tools or clients are given."""
+    if not callable(kwargs):
+        return kwargs  # noqa: ASYNC910  (as above)
+    found = kwargs(lease)
+    return await found if isinstance(found, Awaitable) else found
