@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         report_stalls as report_stalls,
     )
     from actors.agents import (
+        AGENT_FRAMEWORK_USER_AGENT as AGENT_FRAMEWORK_USER_AGENT,
         EXCLUDE_REASON_KEY as EXCLUDE_REASON_KEY,
         EXCLUDED_KEY as EXCLUDED_KEY,
         GROUP_ANNOTATION_KEY as GROUP_ANNOTATION_KEY,
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
         GROUP_TOKEN_COUNT_KEY as GROUP_TOKEN_COUNT_KEY,
         MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY as MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
         SKIP_PARSING as SKIP_PARSING,
+        USER_AGENT_KEY as USER_AGENT_KEY,
         Agent as Agent,
         AgentBuilder as AgentBuilder,
         AgentContext as AgentContext,
@@ -164,6 +166,7 @@ if TYPE_CHECKING:
         normalize_function_invocation_configuration as normalize_function_invocation_configuration,
         normalize_tools as normalize_tools,
         open_local_model as open_local_model,
+        prepend_agent_framework_to_user_agent as prepend_agent_framework_to_user_agent,
         register_state_type as register_state_type,
         tool as tool,
     )
@@ -401,27 +404,28 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents": """
             MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware
-            cancel_after_turn enqueue_messages ToolsOverJsonSchema RunRecord RunRecorder StepRecord SKIP_PARSING
-            normalize_tools FunctionTool tool AgentBuilder AgentMiddlewareLayer AgentMiddleware
-            AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes FunctionMiddleware
-            FunctionMiddlewareTypes MiddlewareBundle MiddlewareType MiddlewareTypes
-            agent_middleware chat_middleware function_middleware AgentContext ChatContext
-            FunctionInvocationContext FunctionalWorkflowAgent FileHistoryProvider FileSessionStore
-            SQLiteSessionStore SessionStore CharacterEstimatorTokenizer TokenizerProtocol
-            included_token_count SummarizationStrategy CompactionStrategy
-            SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy
-            ToolResultCompactionStrategy TruncationStrategy MessageGroup group_messages
-            included_messages CompactionProvider apply_compaction Slot FetchProgress model_path
-            fetch_model ServiceSessionId Agent AgentSession BaseAgent BaseChatClient
-            ChatMiddlewareLayer ChatTelemetryLayer ContextProvider EchoChatClient
-            FunctionInvocationConfiguration FunctionInvocationLayer HistoryProvider
-            InMemoryHistoryProvider LocalModel OpenAIChatClient OpenAIChatCompletionClient
-            OptionsCoT RawAgent RetryPolicy SessionContext
+            cancel_after_turn enqueue_messages ToolsOverJsonSchema RunRecord RunRecorder
+            StepRecord SKIP_PARSING normalize_tools FunctionTool tool AgentBuilder
+            AgentMiddlewareLayer AgentMiddleware AgentMiddlewareTypes ChatMiddleware
+            ChatMiddlewareTypes FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle
+            MiddlewareType MiddlewareTypes agent_middleware chat_middleware function_middleware
+            AgentContext ChatContext FunctionInvocationContext FunctionalWorkflowAgent
+            FileHistoryProvider FileSessionStore SQLiteSessionStore SessionStore
+            CharacterEstimatorTokenizer TokenizerProtocol included_token_count
+            SummarizationStrategy CompactionStrategy SelectiveToolCallCompactionStrategy
+            SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy
+            TruncationStrategy MessageGroup group_messages included_messages CompactionProvider
+            apply_compaction Slot FetchProgress model_path fetch_model ServiceSessionId Agent
+            AgentSession BaseAgent BaseChatClient ChatMiddlewareLayer ChatTelemetryLayer
+            ContextProvider EchoChatClient FunctionInvocationConfiguration FunctionInvocationLayer
+            HistoryProvider InMemoryHistoryProvider LocalModel OpenAIChatClient
+            OpenAIChatCompletionClient OptionsCoT RawAgent RetryPolicy SessionContext
             normalize_function_invocation_configuration open_local_model register_state_type
             WorkflowAgent GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY
             GROUP_INDEX_KEY GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY annotate_message_groups
             EXCLUDED_KEY EXCLUDE_REASON_KEY ContextWindowCompactionStrategy
-            ChatAndFunctionMiddlewareTypes ToolTypes
+            ChatAndFunctionMiddlewareTypes ToolTypes AGENT_FRAMEWORK_USER_AGENT USER_AGENT_KEY
+            prepend_agent_framework_to_user_agent
         """,
         "actors.checkpoint": """
             CheckpointFacts CheckpointInfo Commit FileCheckpointStorage

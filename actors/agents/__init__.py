@@ -163,6 +163,11 @@ if TYPE_CHECKING:
     from actors.agents._tools._results import (
         SKIP_PARSING as SKIP_PARSING,
     )
+    from actors.agents._user_agent import (
+        AGENT_FRAMEWORK_USER_AGENT as AGENT_FRAMEWORK_USER_AGENT,
+        USER_AGENT_KEY as USER_AGENT_KEY,
+        prepend_agent_framework_to_user_agent as prepend_agent_framework_to_user_agent,
+    )
     from actors.agents._workflow_agent import (
         WorkflowAgent as WorkflowAgent,
     )
@@ -283,6 +288,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         """,
         "actors.agents._compaction._window": """
             ContextWindowCompactionStrategy
+        """,
+        "actors.agents._user_agent": """
+            AGENT_FRAMEWORK_USER_AGENT USER_AGENT_KEY prepend_agent_framework_to_user_agent
         """,
     },
 )

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from actors import (
+    AGENT_FRAMEWORK_USER_AGENT,
     Agent,
     AgentContext,
     AgentResponseUpdate,
@@ -29,6 +30,7 @@ from actors import (
     SlidingWindowStrategy,
     chat_middleware,
     function_middleware,
+    prepend_agent_framework_to_user_agent,
     tool,
 )
 from actors.exceptions import UserInputRequiredException
@@ -292,3 +294,11 @@ async def test_what_can_not_be_changed_is_replaced_by_a_copy(way: str) -> None:
 
     assert [one.text for one in client.seen[0].messages] == ["my pin is …"]
     assert response.text == ("HI" if way == "stream" else "hichecked")
+
+
+def test_requests_of_others_can_say_that_we_make_them() -> None:
+    assert prepend_agent_framework_to_user_agent() == {"User-Agent": AGENT_FRAMEWORK_USER_AGENT}
+    given = {"User-Agent": "mine/1", "more": "1"}
+
+    assert prepend_agent_framework_to_user_agent(given) is given
+    assert given == {"User-Agent": f"{AGENT_FRAMEWORK_USER_AGENT} mine/1", "more": "1"}
