@@ -114,7 +114,8 @@ class FileSessionStore(SessionStore):
         await trio.to_thread.run_sync(lambda: path.unlink(missing_ok=True))
 
     def _path_of(self, session_id: str) -> Path:
-        return self.storage_path / f"{file_stem(self._checked(session_id))}.{self.serialization_format}"
+        name = file_stem(self._checked(session_id))
+        return self.storage_path / f"{name}.{self.serialization_format}"
 
     def _read(self, path: Path, session_id: str) -> AgentSession | None:
         try:
