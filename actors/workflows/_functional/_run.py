@@ -25,6 +25,7 @@ from actors._core._rest import Rest, hears_of_cancellation, is_inside, rest_in
 from actors._core._strands import Steps, current_strand, drop_strands, use_strands
 from actors._core._supervision import Restart, StartAgain, decide
 from actors._core._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
+from actors.workflows._functional._forgotten import awaited
 from actors.workflows._functional._frames import Frame, Space
 from actors.workflows._functional._signature import NOTHING
 from actors.workflows._life import Life
@@ -170,6 +171,7 @@ class FunctionalRun(Life):
         value = await self.keeper.begin(self)
         if value is NOTHING:
             value = await self.definition.started(self.message, self.ctx)
+            awaited(self.definition.name, value)
             await checkpoint_if_cancelled()  # a body that has swallowed it doesn't decide that
             await self.keeper.end(value)
         self.value = value

@@ -22,6 +22,7 @@ from actors.workflows._durable._errors import UnknownOutcomeError
 from actors.workflows._durable._journal import JournalEntry
 from actors.workflows._functional._digest import changed, digest_of
 from actors.workflows._functional._effects import StepEffects
+from actors.workflows._functional._forgotten import awaited
 from actors.workflows._functional._frames import Frame, Scope, StepTurn
 from actors.workflows._functional._journal import StepBegun, StepDone
 from actors.workflows._functional._outer import is_kept_outside, kept_outside
@@ -252,7 +253,8 @@ async def _attempt(call: Call, attempt: int) -> tuple[Any, StepTurn | None]:
             turn = explored_turn(run.explorer, cast("Cell", call), turn)
         if call.effects is not None or current_effects.get() is not None:
             turn = _recording(call, turn)
-        return await inner_turn(call.callee.name, turn), inner.turn
+        value = await inner_turn(call.callee.name, turn)
+        return awaited(call.callee.name, value), inner.turn
     finally:
         current_strand.reset(token)
 

@@ -15,6 +15,7 @@ from actors import (
     WorkflowException,
     WorkflowMessage,
     WorkflowRunContext,
+    WorkflowRunState,
     get_run_context,
     step,
     workflow,
@@ -91,6 +92,27 @@ async def test_none_is_no_output_and_falsy_messages_are_messages() -> None:
     assert result.text == ""
     assert (await nothing.run("")).get_outputs() == [""]
     assert (await nothing.run(WorkflowMessage(3))).get_outputs() == [3]
+
+
+async def test_an_await_that_was_forgotten_is_an_error_that_names_the_call() -> None:
+    @step
+    async def forgets(text: str) -> Any:
+        return flip(text)
+
+    @workflow
+    async def body_forgets(text: str) -> Any:
+        return upper(text)
+
+    @workflow
+    async def step_forgets(text: str) -> Any:
+        return await forgets(text)
+
+    for forgetful, who in ((body_forgets, "body_forgets"), (step_forgets, "forgets")):
+        with pytest.raises(
+            TypeError, match=f"^{who} has returned a call of .* nobody has awaited"
+        ):
+            await forgetful.run("a")
+        assert forgetful.status is WorkflowRunState.FAILED
 
 
 async def test_text_is_the_first_output_that_has_one() -> None:
