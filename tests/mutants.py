@@ -14,16 +14,19 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import gc
 import importlib
 import importlib.abc
 import importlib.util
+import math
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import attrs
@@ -49,6 +52,8 @@ SWAPS: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.BitOr: ast.BitAnd,
 }
 
+# How a process ends that couldn't be broken as it should have been.
+BUG: Final = 99
 SLOW: Final = ("pytest", "hypothesis.stateful", "hypothesis.strategies", "trio.testing", "cattrs")
 
 
@@ -195,6 +200,182 @@ class Loader(importlib.abc.Loader, importlib.abc.MetaPathFinder):
         exec(self.code, module.__dict__)
 
 
+def in_process(act: Callable[[], bool], seconds: float, *, is_heard: bool = False) -> bool:
+    """Do *act* in a process of its own; whether it gave True, in time."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            # A job in the background ignores it, and tests press Ctrl-C.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if not is_heard:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 1)
+                os.dup2(nowhere, 2)
+            status = 0 if act() else 1
+        finally:
+            os._exit(status)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            assert os.waitstatus_to_exitcode(status) != BUG, "this script has a fault"
+            return status == 0
+        signal.sigtimedwait([], 0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+def change(old: CodeType, new: CodeType) -> None:
+    """Give all functions that were made of *old*, or of a part of it, their *new* code."""
+    import trio._core._ki as ki
+
+    protected = ki._CODE_KI_PROTECTION_STATUS_WMAP
+    changed = dict(_differences(old, new))
+    for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
+        code = changed.get(function.__code__)
+        if code is not None:
+            with suppress(KeyError):  # whether Ctrl-C may interrupt it
+                protected[code] = protected[function.__code__]
+            function.__code__ = code
+
+
+def _differences(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    if old != new:
+        yield old, new
+    for one, other in zip(_parts(old), _parts(new), strict=True):
+        yield from _differences(one, other)
+
+
+def _parts(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def fits(old: CodeType, new: CodeType) -> bool:
+    """Whether functions that were made of *old* can be given their *new* code."""
+    parts, others = _parts(old), _parts(new)
+    return (
+        old.co_freevars == new.co_freevars
+        and len(parts) == len(others)
+        and all(map(fits, parts, others))
+    )
+
+
+def inside_functions(tree: ast.Module) -> set[int]:
+    """Return the numbers of the nodes that are in the body of a function."""
+    inside: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            inside.update(id(each) for part in node.body for each in ast.walk(part))
+    return {number for number, node in enumerate(ast.walk(tree)) if id(node) in inside}
+
+
+def run_pytest(tests: list[str], *plugins: object) -> bool:
+    """Run *tests* here; whether they passed."""
+    import pytest
+
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long"]
+    # We have imported more than pytest likes.
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    # What hangs is one test mostly, which takes no time otherwise.
+    options += ["-o", "faulthandler_timeout=15", "-o", "faulthandler_exit_on_timeout=true"]
+    # Fixed examples: otherwise chance would decide who survives.
+    return not pytest.main([*options, "--hypothesis-seed=0", *tests], plugins=list(plugins))
+
+
+@attrs.define
+class Hunt:
+    """All mutants of one module against some tests.
+
+    Most are made by changing functions after all has been imported and the tests are found, in
+    a process that does no more than run them. Whatever else they break is broken at its import.
+    """
+
+    path: Path
+    tests: list[str]
+    seconds: float
+    first: int = 0
+    last: int = sys.maxsize
+    tree: ast.Module = attrs.field(init=False)
+    code: CodeType = attrs.field(init=False)
+    survivors: list[Mutant] = attrs.field(init=False, factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        self.tree = ast.parse(self.path.read_text())
+        self.code = self._compiled(self.tree)
+
+    def _compiled(self, tree: ast.Module) -> CodeType:
+        return compile(tree, str(self.path.absolute()), "exec")
+
+    def mutants(self) -> list[Mutant]:
+        """Return those on the lines that matter."""
+        return [m for m in mutants_of(self.tree) if self.first <= m.line <= self.last]
+
+    def run(self) -> bool:
+        """Fill the survivors. False: the tests fail without any change."""
+        quick = inside_functions(self.tree)
+        codes = {m: self._compiled(broken(self.tree, m)) for m in self.mutants()}
+        fast = [m for m in codes if m.number in quick and fits(self.code, codes[m])]
+        slow = [m for m in codes if m not in fast]
+        if not in_process(self._at_import(self.code), self.seconds, is_heard=True):
+            return False
+        for mutant in slow:
+            self._try(mutant, self._at_import(codes[mutant]))
+        ours, theirs = os.pipe()
+        if not in_process(lambda: self._all_of(fast, theirs), math.inf):
+            return False
+        os.close(theirs)
+        with os.fdopen(ours) as numbers:
+            self.survivors += [fast[int(line)] for line in numbers]
+        self.survivors.sort(key=lambda mutant: mutant.line)
+        return True
+
+    def _at_import(self, code: CodeType) -> Callable[[], bool]:
+        def act() -> bool:
+            name = ".".join(self.path.with_suffix("").parts)
+            sys.meta_path.insert(0, Loader(name, str(self.path.absolute()), code))
+            return run_pytest(self.tests)
+
+        return act
+
+    def _try(self, mutant: Mutant, act: Callable[[], bool]) -> bool:
+        survives = in_process(act, self.seconds)
+        if survives:
+            self.survivors.append(mutant)
+        return survives
+
+    def _all_of(self, mutants: list[Mutant], pipe: int) -> bool:
+        hunt = self
+
+        class Instead:
+            """Tries the mutants where pytest would run the tests it has found."""
+
+            def pytest_runtestloop(self, session: Any) -> bool:
+                for number, mutant in enumerate(mutants):
+                    if hunt._try(mutant, lambda: hunt._changed(mutant, session)):  # noqa: B023  (done at once)
+                        os.write(pipe, f"{number}\n".encode())
+                return True
+
+        name = ".".join(self.path.with_suffix("").parts)
+        # All code objects are then those that we know.
+        sys.meta_path.insert(0, Loader(name, str(self.path.absolute()), self.code))
+        return run_pytest(self.tests, Instead())
+
+    def _changed(self, mutant: Mutant, session: Any) -> bool:
+        from _pytest.main import pytest_runtestloop
+
+        try:
+            change(self.code, self._compiled(broken(self.tree, mutant)))
+        except BaseException:
+            os._exit(BUG)
+        try:
+            pytest_runtestloop(session)
+        except session.Failed:
+            return False
+        return not session.testsfailed
+
+
 def _prepare() -> None:
     """Import for all processes what would cost each of them more than most tests do."""
     for name in SLOW:
@@ -207,80 +388,25 @@ def _prepare() -> None:
     settings.load_profile("mutants")
 
 
-def notices(
-    path: Path, code: CodeType, tests: list[str], seconds: float, *, is_heard: bool = False
-) -> str | None:
-    """Run *tests* in a process where *path* is *code*: how it was noticed, or None."""
-    child = os.fork()
-    if child == 0:
-        _run_tests(path, code, tests, is_heard)  # never returns
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return None if status == 0 else "failed"
-        signal.sigtimedwait([], 0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "hung"
-
-
-def _run_tests(path: Path, code: CodeType, tests: list[str], is_heard: bool) -> None:
-    import pytest
-
-    status = 1
-    try:
-        if not is_heard:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 1)
-            os.dup2(nowhere, 2)
-        # A job in the background ignores it, and tests press Ctrl-C.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        name = ".".join(path.with_suffix("").parts)
-        sys.meta_path.insert(0, Loader(name, str(path.absolute()), code))
-        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long"]
-        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # see `_prepare`
-        # Fixed examples: otherwise chance would decide who survives.
-        status = int(pytest.main([*options, "--hypothesis-seed=0", *tests]))
-    finally:
-        os._exit(status)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Break, run, and list the survivors."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("module", type=Path)
     parser.add_argument("tests", nargs="+")
     parser.add_argument("--seconds", type=float, default=120.0, help="after which tests hang")
-    parser.add_argument("--lines", help="only these, as FIRST-LAST")
+    parser.add_argument("--lines", default=f"0-{sys.maxsize}", help="only these, as FIRST-LAST")
     options = parser.parse_args(arguments)
+    first, last = map(int, options.lines.split("-"))
     _prepare()
-    tree = ast.parse(options.module.read_text())
-
-    def compiled(part: ast.Module) -> CodeType:
-        return compile(part, str(options.module.absolute()), "exec")
-
-    def how(part: ast.Module, **say: bool) -> str | None:
-        return notices(options.module, compiled(part), options.tests, options.seconds, **say)
-
-    began = time.monotonic()
-    if how(tree, is_heard=True) is not None:
+    hunt = Hunt(options.module, options.tests, options.seconds, first, last)
+    if not hunt.run():
         sys.stderr.write("the tests fail without any change\n")
         return 2
-    # Most that hang do so in a test that takes no time at all.
-    options.seconds = min(options.seconds, 10 + 3 * (time.monotonic() - began))
-    first, last = map(int, options.lines.split("-")) if options.lines else (0, sys.maxsize)
-    mutants = [m for m in mutants_of(tree) if first <= m.line <= last]
-    survivors = 0
-    for number, mutant in enumerate(mutants, 1):
-        sys.stderr.write(f"\r{number} of {len(mutants)} ")
-        if how(broken(tree, mutant)) is None:
-            survivors += 1
-            before, after = (" ".join(t.split())[:90] for t in (mutant.before, mutant.after))
-            sys.stdout.write(f"{options.module}:{mutant.line}: {before}  ->  {after}\n")
-            sys.stdout.flush()
-    sys.stdout.write(f"{len(mutants)} mutants, {survivors} survived\n")
-    return int(bool(survivors))
+    for mutant in hunt.survivors:
+        before, after = (" ".join(t.split())[:90] for t in (mutant.before, mutant.after))
+        sys.stdout.write(f"{options.module}:{mutant.line}: {before}  ->  {after}\n")
+    sys.stdout.write(f"{len(hunt.mutants())} mutants, {len(hunt.survivors)} survived\n")
+    return int(bool(hunt.survivors))
 
 
 if __name__ == "__main__":
