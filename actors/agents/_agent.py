@@ -17,6 +17,7 @@ from actors.agents._middleware._kinds import categorize
 from actors.agents._middleware._layer import AgentMiddlewareLayer
 from actors.agents._run_link import ToolErrors
 from actors.agents._telemetry import AgentTelemetryLayer
+from actors.agents._tools._toolbox import KeptOpen, is_toolbox
 from protocols._errors import MiddlewareException
 from protocols._message import AgentRunInputs, normalize_messages
 
@@ -213,20 +214,30 @@ class RawAgent(BaseAgent, Generic[OptionsCoT]):
             )
         return found
 
+    @property
+    def mcp_tools(self) -> list[Any]:
+        """Those of its tools that have to be opened first, MCP servers for instance."""
+        return [tool for tool in self.default_options.get("tools", ()) if is_toolbox(tool)]
+
     async def open(self) -> Self:
-        """Open the client, if it is a context manager; ``async with agent`` does it, too."""
+        """Open the client and the tools, as far as they have to be; as ``async with agent`` does."""
         return await self.__aenter__()
 
     async def close(self) -> None:
-        """Close the client, if it was opened here."""
+        """Close the client and the tools, as far as they were opened here."""
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()
-        if hasattr(self.client, "__aenter__"):
-            stack = AsyncExitStack()
-            await stack.enter_async_context(self.client)
-            self._entered = stack
+        boxes = self.mcp_tools
+        if not boxes and not hasattr(self.client, "__aenter__"):
+            return self
+        async with AsyncExitStack() as stack:
+            if hasattr(self.client, "__aenter__"):
+                await stack.enter_async_context(self.client)
+            for box in boxes:
+                await stack.enter_async_context(KeptOpen(box))
+            self._entered = stack.pop_all()
         return self
 
     async def __aexit__(
@@ -259,7 +270,8 @@ def accepts_middleware(client: Any) -> bool:
 class Agent(AgentMiddlewareLayer, AgentTelemetryLayer, RawAgent[OptionsCoT]):
     """A model with instructions, a memory and a name.
 
-    ``async with agent`` opens and closes the client, if it is a context manager.
+    ``async with agent`` opens and closes the client and the tools that are context managers.
+    Outside of such a block, a run opens those tools for itself.
 
     Args:
         client: the chat client to ask.

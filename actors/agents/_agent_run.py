@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, Final, Self
 
 import attrs
@@ -21,6 +22,8 @@ from actors.agents._loop._pending import Pending, bind, has_approvals
 from actors.agents._per_call import PerCallHistory
 from actors.agents._run_link import RunLink, current_link
 from actors.agents._session import AgentSession
+from actors.agents._tools._collection import distinct_tools, normalize_tools
+from actors.agents._tools._toolbox import KeptOpen, is_toolbox, unpacked
 from protocols._errors import AgentInvalidRequestException, AgentInvalidResponseException
 from protocols._message import Message
 from protocols._responses import (
@@ -70,6 +73,7 @@ class AgentRun:
     _injected: ContextProvider | None = attrs.field(init=False, default=None)
     _per_call: PerCallHistory | None = attrs.field(init=False, default=None)
     _response_format: Any = attrs.field(init=False, default=None)
+    _toolboxes: AsyncExitStack | None = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         self.link = RunLink(
@@ -84,6 +88,13 @@ class AgentRun:
     async def respond(self) -> AgentResponse[Any]:
         """Run without a stream."""
         check_in_trio("an agent was run")
+        try:
+            return await self._respond()
+        finally:
+            if self._toolboxes is not None:
+                await self._close_toolboxes()  # noqa: ASYNC102 (it shields itself)
+
+    async def _respond(self) -> AgentResponse[Any]:
         options = await self._prepared()
         try:
             answer = await self._ask(stream=False, options=options)
@@ -101,7 +112,10 @@ class AgentRun:
     def stream(self) -> ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
         """Run with a stream; nothing happens before its first pull."""
         return ResponseStream(
-            AgentUpdates(self), finalizer=self.joined, result_hooks=[self.conclude]
+            AgentUpdates(self),
+            finalizer=self.joined,
+            cleanup_hooks=[self._close_toolboxes],
+            result_hooks=[self.conclude],
         )
 
     async def open_updates(self) -> AsyncIterator[ChatResponseUpdate]:
@@ -141,6 +155,26 @@ class AgentRun:
 
     async def _prepared(self) -> dict[str, Any]:
         """Let the providers contribute; give the options of the call."""
+        options = await self._contributed()
+        tools = options.get("tools", ())
+        if any(map(is_toolbox, tools)):
+            options["tools"] = distinct_tools(await self._opened(tools))
+        return options  # noqa: ASYNC910 (the client is called next)
+
+    async def _opened(self, tools: Sequence[Any]) -> list[Any]:
+        """Open the toolboxes among the tools, and give what is in them in their place."""
+        self._toolboxes = AsyncExitStack()
+        for tool in tools:
+            if is_toolbox(tool):
+                await self._toolboxes.enter_async_context(KeptOpen(tool))
+        return normalize_tools(unpacked(tools))
+
+    async def _close_toolboxes(self) -> None:  # noqa: ASYNC910 (mostly there is none)
+        stack, self._toolboxes = self._toolboxes, None
+        if stack is not None:
+            await stack.aclose()
+
+    async def _contributed(self) -> dict[str, Any]:
         session = self.session
         service_id = None if session is None else session.service_session_id
         if isinstance(service_id, Mapping):

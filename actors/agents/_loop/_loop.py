@@ -51,6 +51,7 @@ from actors.agents._loop._transcript import (
 from actors.agents._run_link import RunLink
 from actors.agents._tools._collection import function_tools, normalize_tools, tool_name
 from actors.agents._tools._function_tool import FunctionTool
+from actors.agents._tools._toolbox import unpacked
 from protocols._errors import ChatClientInvalidResponseException
 from protocols._message import Message
 from protocols._responses import ChatResponse
@@ -134,7 +135,7 @@ class ToolLoop:
 
     def __attrs_post_init__(self) -> None:
         self._desk = Desk(self.call.link or RunLink())
-        self._tools = normalize_tools(self.call.options.get("tools"))
+        self._tools = normalize_tools(unpacked(normalize_tools(self.call.options.get("tools"))))
         self._extra = function_tools(normalize_tools(self.config["additional_tools"]))
         budget = self.call.client_kwargs.get(BUDGET_KEY, {})
         self._limits = Limits(self.config, trio.current_time(), budget)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from actors.agents._tools._function_tool import FunctionTool
+from actors.agents._tools._toolbox import is_toolbox
 
 ToolTypes: TypeAlias = FunctionTool[Any] | Callable[..., Any] | Mapping[str, Any]
 """What can be a tool: one of ours, a function, or one of a service's in its own form."""
@@ -52,7 +53,9 @@ def as_tool(given: Any) -> Any:
 
 
 def tool_name(tool: Any) -> Any:
-    """Give what a tool goes by; something unique for one without a name."""
+    """Give what a tool goes by; something unique for one without a name, or for a toolbox."""
+    if is_toolbox(tool):
+        return id(tool)
     if isinstance(tool, Mapping):
         function = tool.get("function")
         name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
