@@ -17,7 +17,15 @@ from attrs import evolve, field, frozen
 from protocols._content_fields import RARE_FIELDS, Annotation, ContentFields
 from protocols._content_kinds import ContentKinds
 from protocols._errors import ContentError
-from protocols._frozen import EMPTY_DICT, FrozenDict, FrozenList, freeze, freeze_mapping, plain
+from protocols._frozen import (
+    EMPTY_DICT,
+    FrozenDict,
+    FrozenList,
+    freeze,
+    freeze_mapping,
+    plain,
+    says_how_to_change,
+)
 from protocols._quick_init import opened, quickly_made
 
 _COMMON: Final = ("text", "id", "call_id", "name", "arguments")
@@ -26,6 +34,7 @@ _RARE: Final = frozenset(RARE_FIELDS)
 
 
 @quickly_made
+@says_how_to_change
 @frozen(init=False, eq=False, repr=False)
 class Content(ContentKinds):  # noqa: PLW1641  # unhashable on purpose
     """One item of a message; immutable, unhashable, equal to another with the same dict form.

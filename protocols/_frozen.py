@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, SupportsIndex, TypeVar, cast, overload
 
+from attrs.exceptions import FrozenInstanceError
+
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -148,3 +150,20 @@ def _plain(value: Any) -> Any:
         return [item for item in map(_plain, value) if item is not _LEFT_OUT]
     to_dict: Callable[[], Any] | None = getattr(value, "to_dict", None)
     return _LEFT_OUT if to_dict is None else to_dict()
+
+
+def says_how_to_change(cls: type[T]) -> type[T]:
+    """Have a frozen attrs class say what to do instead, to whoever sets a field of an object."""
+
+    def refuse(self: object, name: str, value: object = None) -> NoReturn:  # noqa: ARG001 (attrs')
+        kind = type(self).__name__
+        error = FrozenInstanceError()
+        error.msg = (
+            f"a {kind} can't change, since others may hold it, too: make a copy with "
+            f"attrs.evolve({kind.lower()}, {name}=...), and put that in its place"
+        )
+        error.args = (error.msg,)
+        raise error
+
+    cls.__setattr__ = cls.__delattr__ = refuse  # type: ignore[method-assign, assignment]
+    return cls

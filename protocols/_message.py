@@ -9,7 +9,14 @@ from attrs import field, frozen
 
 from protocols._content import Content, text_item
 from protocols._dict_form import DictForm
-from protocols._frozen import EMPTY_DICT, EMPTY_LIST, FrozenDict, FrozenList, freeze_mapping
+from protocols._frozen import (
+    EMPTY_DICT,
+    EMPTY_LIST,
+    FrozenDict,
+    FrozenList,
+    freeze_mapping,
+    says_how_to_change,
+)
 from protocols._quick_init import quickly_made
 
 RoleLiteral: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -61,6 +68,7 @@ def _to_content(item: Content | str | Mapping[str, Any]) -> Content:
 
 
 @quickly_made
+@says_how_to_change
 @frozen
 class Message(DictForm):
     """What one participant of a conversation said; immutable: change a copy, with ``evolve``.

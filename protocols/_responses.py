@@ -17,6 +17,7 @@ from protocols._frozen import (
     FrozenList,
     freeze_mapping,
     freeze_optional,
+    says_how_to_change,
 )
 from protocols._message import Message, to_contents
 from protocols._quick_init import quickly_made
@@ -180,6 +181,7 @@ class _Response(_Meta, Generic[ValueT]):
 
 
 @quickly_made
+@says_how_to_change
 @frozen(kw_only=True)
 class ChatResponseUpdate(_Update):
     """A part of a chat client's response, as it comes in a stream.
@@ -207,6 +209,7 @@ class ChatResponseUpdate(_Update):
 
 
 @quickly_made
+@says_how_to_change
 @frozen(kw_only=True)
 class AgentResponseUpdate(_Update):
     """A part of an agent's response; ``agent_id`` says whose, the rest is ``ChatResponseUpdate``'s."""
@@ -222,6 +225,7 @@ class AgentResponseUpdate(_Update):
 
 
 @quickly_made
+@says_how_to_change
 @frozen(kw_only=True)
 class ChatResponse(_Response[ValueT]):
     """What a chat client answered.
@@ -254,6 +258,7 @@ class ChatResponse(_Response[ValueT]):
 
 
 @quickly_made
+@says_how_to_change
 @frozen(kw_only=True)
 class AgentResponse(_Response[ValueT]):
     """What an agent answered; ``agent_id`` says which, the rest is ``ChatResponse``'s.

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from protocols._content import Content
 from protocols._frozen import FrozenDict, FrozenList, freeze, freeze_optional, plain
+from protocols._message import Message
+from protocols._responses import AgentResponseUpdate, ChatResponse
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -133,3 +136,21 @@ def test_plain_leaves_out_what_json_cannot_say() -> None:
 
     assert plain(value) == {"ok": [1], "own": {"x": 1}}
     assert plain(object()) is None
+
+
+@pytest.mark.parametrize(
+    ("held", "field"),
+    [
+        (Content.from_text("a"), "text"),
+        (Content.from_function_result("c", result="r"), "result"),
+        (Message("user", ["a"]), "contents"),
+        (ChatResponse(), "messages"),
+        (AgentResponseUpdate(), "contents"),
+    ],
+)
+def test_whoever_changes_what_others_hold_is_told_what_to_do(held: Any, field: str) -> None:
+    kind = type(held).__name__
+    with pytest.raises(AttributeError, match=rf"{kind} can't change.*evolve\(.*{field}="):
+        setattr(held, field, "b")
+    with pytest.raises(AttributeError, match="can't change"):
+        delattr(held, field)
