@@ -165,5 +165,5 @@ def says_how_to_change(cls: type[T]) -> type[T]:
         error.args = (error.msg,)
         raise error
 
-    cls.__setattr__ = cls.__delattr__ = refuse  # type: ignore[method-assign, assignment]
+    cls.__setattr__ = cls.__delattr__ = refuse  # type: ignore[method-assign]
     return cls
