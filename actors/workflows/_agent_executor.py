@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from actors._core._stream import ResponseStream
+from actors.workflows._agent_answers import wrong_answer
 from actors.workflows._agent_input import (
     ContextFilter,
     answer_messages,
     checked_mode,
+    ended_by_user,
     is_workflow_input,
     joined,
     request_ids,
     selected,
+    takes_tools,
     unheld,
 )
 from actors.workflows._agent_session import (
@@ -49,7 +52,7 @@ from protocols._responses import AgentResponse, AgentResponseUpdate
 from protocols._tags import default_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from protocols._interfaces import SupportsAgentRun
 
@@ -93,6 +96,9 @@ class AgentExecutor(Executor):
         context_mode: what of another agent's conversation this one gets to read: ``"full"``
             (the default), ``"last_agent"`` for that agent's answer only, or ``"custom"``.
         context_filter: chooses the messages in mode ``"custom"``.
+        ensure_trailing_user_turn: if what the agent is given ends with an assistant's message,
+            ask it to go on in the user's name; some models say nothing otherwise. That is no
+            part of the conversation that is passed on.
 
     Raises:
         ValueError: there is no id, or no such mode, or no filter where one is needed.
@@ -108,12 +114,14 @@ class AgentExecutor(Executor):
         id: str | None = None,  # noqa: A002 (MAF's keyword)
         context_mode: str | None = None,
         context_filter: ContextFilter | None = None,
+        ensure_trailing_user_turn: bool = False,
     ) -> None:
         super().__init__(resolve_agent_id(agent) if id is None else id)
         self.agent = agent
         self._session = session
         self._mode = checked_mode(self.id, context_mode, context_filter)
         self._filter = context_filter
+        self._ends_with_user = ensure_trailing_user_turn
 
     def store_state(self, state: AgentExecutorState) -> AgentExecutorState:
         """Return the state with the session as data."""
@@ -130,6 +138,10 @@ class AgentExecutor(Executor):
 
     def reset(self) -> None:
         """Do nothing: for code that clears what is kept between runs. Here each run begins anew."""
+
+    def wrong_answer(self, asked: Any, answer: Any) -> str | None:
+        """Return what is wrong with an answer to what the agent has asked."""
+        return wrong_answer(asked, answer)
 
     # ------------------------------------------------------------------ what comes in
 
@@ -225,7 +237,9 @@ class AgentExecutor(Executor):
     async def _run_agent(
         self, messages: list[Message], session: Any, ctx: AgentContext, *, is_streaming: bool
     ) -> AgentResponse[Any]:
-        kwargs = run_kwargs(ctx)
+        kwargs = run_kwargs(ctx, self.agent)
+        if self._ends_with_user:
+            messages = ended_by_user(messages)
         if not is_streaming:
             return await self.agent.run(messages, stream=False, session=session, **kwargs)
         updates: Any = self.agent.run(messages, stream=True, session=session, **kwargs)
@@ -243,22 +257,28 @@ class AgentExecutor(Executor):
     async def _ask(
         self, requests: Sequence[Content], state: AgentExecutorState, ctx: AgentContext
     ) -> AgentExecutorState:
-        """Ask the world outside what the agent wants to know; the conversation waits."""
+        """Ask the world outside what the agent wants to know; the conversation waits.
+
+        What it has asked about an earlier message is still open: it goes on when it has it all.
+        """
         ids = request_ids(requests, lambda: str(uuid.uuid4()))
         for request_id, request in zip(ids, requests, strict=True):
-            await ctx.request_info(request, Content, request_id=request_id)
-        return attrs.evolve(  # noqa: ASYNC910 (there is at least one request)
-            state, cache=state.full_conversation, requested=tuple(ids), answers=EMPTY_DICT
-        )
+            if request_id not in state.requested:
+                await ctx.request_info(request, Content, request_id=request_id)
+        requested = tuple(dict.fromkeys((*state.requested, *ids)))
+        return attrs.evolve(state, cache=state.full_conversation, requested=requested)  # noqa: ASYNC910 (there is at least one request)
 
 
-def run_kwargs(ctx: WorkflowContext[Any, Any]) -> dict[str, Mapping[str, Any]]:
+def run_kwargs(ctx: WorkflowContext[Any, Any], agent: SupportsAgentRun) -> dict[str, Any]:
     """Give what the caller of the workflow has for this agent; an agent may do without it."""
     engine: Any = ctx
     functions, client = engine.get_run_kwargs()
-    if functions is client is None:
+    tools = ctx.get_runtime_tools()
+    if functions is client is tools is None:
         return {}
     given = {"function_invocation_kwargs": functions, "client_kwargs": client}
+    if tools is not None and takes_tools(agent):
+        given["tools"] = tools
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -227,7 +227,7 @@ class AgentHostExecutor(Executor):
     async def _ask_agent(
         self, batch: list[Message], session: Any, ctx: HostContext
     ) -> AgentResponse[Any]:
-        kwargs = run_kwargs(ctx)
+        kwargs = run_kwargs(ctx, self.agent)
         if not ctx.state.emits:
             response = await self.agent.run(batch, stream=False, session=session, **kwargs)
         else:

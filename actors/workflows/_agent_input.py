@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from protocols._log import Log
 from protocols._message import Message, normalize_messages
@@ -12,9 +13,12 @@ from protocols._message import Message, normalize_messages
 if TYPE_CHECKING:
     from protocols._agents import AgentExecutorResponse
     from protocols._content import Content
+    from protocols._interfaces import SupportsAgentRun
 
 ContextMode: TypeAlias = Literal["full", "last_agent", "custom"]
 ContextFilter: TypeAlias = Callable[[list[Message]], Sequence[Message]]
+
+_CONTINUE: Final = "please go on"
 
 
 def checked_mode(who: str, mode: str | None, filter_: ContextFilter | None) -> ContextMode:
@@ -104,6 +108,22 @@ def answer_messages(requested: Iterable[str], answers: Mapping[str, Content]) ->
 
 def _role(answer: Content) -> str:
     return "tool" if answer.type == "function_result" else "user"
+
+
+def ended_by_user(messages: list[Message]) -> list[Message]:
+    """Return messages of which the last isn't the assistant's, for models that need that."""
+    if messages and messages[-1].role == "assistant":
+        return [*messages, Message("user", [_CONTINUE])]
+    return messages
+
+
+def takes_tools(agent: SupportsAgentRun) -> bool:
+    """Say whether an agent can be run with further tools."""
+    try:
+        parameters = inspect.signature(agent.run).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(each.name == "tools" or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def request_ids(requests: Sequence[Content], make_id: Callable[[], str]) -> list[str]:

@@ -262,6 +262,11 @@ class TurnContext(WorkflowContext[Any, Any]):
         """
         return self.cell.conductor.kwargs_of(self.delivery.target)
 
+    def get_runtime_tools(self) -> list[Any] | None:
+        """See `WorkflowContext.get_runtime_tools`."""
+        tools = self.cell.conductor.kwargs.tools
+        return None if tools is None else list(tools)
+
     async def step(  # noqa: ASYNC910  (waits as long as the function does)
         self,
         function: Callable[..., Any],

@@ -189,6 +189,10 @@ class WorkflowContext(TypedContext[OutT_contra, WOutT_contra], abc.ABC):
     def is_streaming(self) -> bool:
         """Say whether somebody listens to the run while it goes on (``run(stream=True)``)."""
 
+    def get_runtime_tools(self) -> list[Any] | None:
+        """Return the tools that ``run(tools=…)`` got for all agents; None if it got none."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def get_sent_messages(self) -> list[Any]:
         """Return a copy of what this turn has sent so far."""

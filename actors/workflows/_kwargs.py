@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
@@ -73,28 +73,40 @@ _NOTHING: Final = _Given()
 
 @attrs.frozen(repr=False)
 class RunKwargs:
-    """``function_invocation_kwargs`` and ``client_kwargs`` for the executors of one graph."""
+    """``function_invocation_kwargs`` and ``client_kwargs`` for the executors of one graph.
+
+    Args:
+        functions: the first.
+        client: the second.
+        tools: for all agents of the run, inside too, as given; None for none.
+    """
 
     functions: _Given = _NOTHING
     client: _Given = _NOTHING
+    tools: tuple[Any, ...] | None = None
 
     @classmethod
-    def given(cls, graph: Graph, functions: Kwargs | None, client: Kwargs | None) -> RunKwargs:
+    def given(
+        cls, graph: Graph, functions: Kwargs | None, client: Kwargs | None, tools: Any = None
+    ) -> RunKwargs:
         """Sort what the caller of a run has given.
 
         Raises:
             TypeError: it is no mapping.
             ValueError: a name is that of several agents.
         """
-        return RunKwargs().replaced(graph, functions, client)
+        return RunKwargs().replaced(graph, functions, client, tools)
 
-    def replaced(self, graph: Graph, functions: Kwargs | None, client: Kwargs | None) -> RunKwargs:
-        """Return these, with what is given anew in its place; {} leaves nothing."""
-        if functions is client is None:
+    def replaced(
+        self, graph: Graph, functions: Kwargs | None, client: Kwargs | None, tools: Any = None
+    ) -> RunKwargs:
+        """Return these, with what is given anew in its place; {} or [] leaves nothing."""
+        if functions is client is tools is None:
             return self
         return RunKwargs(
             self.functions if functions is None else _checked(functions, graph),
             self.client if client is None else _checked(client, graph),
+            self.tools if tools is None else _each(tools),
         )
 
     def of(self, executor_id: str) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
@@ -108,8 +120,15 @@ class RunKwargs:
         if self.functions is self.client is _NOTHING:
             return self
         return RunKwargs(
-            self.functions.inside(executor_id, graph), self.client.inside(executor_id, graph)
+            self.functions.inside(executor_id, graph),
+            self.client.inside(executor_id, graph),
+            self.tools,
         )
+
+
+def _each(tools: Any) -> tuple[Any, ...]:
+    """Return several tools, or the only one, as they are given."""
+    return tuple(tools) if isinstance(tools, Sequence) else (tools,)
 
 
 def _checked(given: Kwargs, graph: Graph) -> _Given:

@@ -103,6 +103,7 @@ class Workflow:
         include_status_events: bool = False,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        tools: Any = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: CheckpointStorage | None = None,
         allow_changes: bool = False,
@@ -118,6 +119,7 @@ class Workflow:
         include_status_events: bool = False,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        tools: Any = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: CheckpointStorage | None = None,
         allow_changes: bool = False,
@@ -132,6 +134,7 @@ class Workflow:
         include_status_events: bool = False,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        tools: Any = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: CheckpointStorage | None = None,
         allow_changes: bool = False,
@@ -147,6 +150,8 @@ class Workflow:
                 agent name, or `WorkflowInvocationKwargs`. A run that goes on keeps those it
                 had, unless others are given.
             client_kwargs: for the chat clients of agents, likewise.
+            tools: one or several, which all agents may call in this run beside their own, and
+                handlers get by ``ctx.get_runtime_tools()``. Likewise.
             checkpoint_id: go on from this checkpoint, with *responses* if they are given.
                 Messages that were on their way are handled, and nothing that is done already.
             checkpoint_storage: where the checkpoints of this run go, and *checkpoint_id* is; in
@@ -167,7 +172,7 @@ class Workflow:
             message = message.data
         self._exclusive.check()
         storage = checkpoint_storage or self.settings.checkpoint_storage
-        kwargs = function_invocation_kwargs, client_kwargs
+        kwargs = function_invocation_kwargs, client_kwargs, tools
         key: int | None = None
         start: Carry | Resumption
         if checkpoint_id is not None:
@@ -196,6 +201,7 @@ class Workflow:
         include_status_events: bool = False,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        tools: Any = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: CheckpointStorage | None = None,
         allow_changes: bool = False,
@@ -211,6 +217,7 @@ class Workflow:
             include_status_events: as in `run`.
             function_invocation_kwargs: as in `run`.
             client_kwargs: as in `run`.
+            tools: as in `run`.
             checkpoint_id: go on from this checkpoint, as in `run`.
             checkpoint_storage: as in `run`.
             allow_changes: as in `run`.
@@ -225,7 +232,7 @@ class Workflow:
         if isinstance(message, WorkflowMessage):
             message = message.data
         self._exclusive.check()
-        kwargs = function_invocation_kwargs, client_kwargs
+        kwargs = function_invocation_kwargs, client_kwargs, tools
         storage = checkpoint_storage or self.settings.checkpoint_storage
         key: int | None = None
         start: Carry | Resumption
@@ -297,7 +304,7 @@ class Workflow:
         checkpoint_id: str,
         message: Any,
         responses: Mapping[str, Any] | None,
-        kwargs: tuple[Kwargs | None, Kwargs | None],
+        kwargs: tuple[Any, ...],
         storage: CheckpointStorage | None,
         allow_changes: bool,
     ) -> Resumption:
@@ -322,7 +329,7 @@ class Workflow:
         self,
         message: Any,
         responses: Mapping[str, Any] | None,
-        kwargs: tuple[Kwargs | None, Kwargs | None],
+        kwargs: tuple[Any, ...],
     ) -> tuple[int | None, Carry]:
         """Return what to begin with, and which waiting run it goes on with, if any."""
         if message is not None and responses is not None:

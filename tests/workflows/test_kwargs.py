@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
-from actors import Agent, AgentExecutor, WorkflowBuilder, WorkflowInvocationKwargs
+from actors import (
+    Agent,
+    AgentExecutor,
+    AgentResponse,
+    BaseAgent,
+    Content,
+    Executor,
+    Message,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    WorkflowInvocationKwargs,
+    handler,
+    response_handler,
+    tool,
+)
 from actors.testing import ScriptedAgent, ScriptedChatClient
 from actors.workflows._kwargs import RunKwargs
 
@@ -19,7 +34,8 @@ def agent(name: str, *replies: Any) -> Agent:
 
 
 def team(*agents: Any, **options: Any) -> Any:
-    return WorkflowBuilder(start_executor=agents[0], **options).add_chain(agents).build()
+    builder = WorkflowBuilder(start_executor=agents[0], **options)
+    return (builder.add_chain(agents) if len(agents) > 1 else builder).build()
 
 
 def given(functions: Any, *agents: Any) -> Any:
@@ -124,3 +140,68 @@ async def test_they_reach_the_agents_and_no_event_nor_repr() -> None:
     assert b.seen[0].kwargs == {"client_kwargs": {"all": SECRET, "own": SECRET}}
     assert SECRET not in repr(list(result))
     assert SECRET not in repr(RunKwargs.given(workflow.graph, {"k": SECRET}, None))
+
+
+@tool(approval_mode="never_require")
+def look_up(word: str) -> str:
+    return f"{word}!"
+
+
+def calling(name: str) -> Agent:
+    call = Content.from_function_call(name, "look_up", arguments={"word": name})
+    return Agent(ScriptedChatClient(call, "done"), name=name)
+
+
+async def test_tools_of_a_run_are_there_for_all_agents_of_it_inside_too() -> None:
+    host = WorkflowExecutor(team(calling("inner")), "host")
+    flow = team(calling("outer"), host)
+
+    result = await flow.run("go", tools=look_up)
+
+    said = [each.data for each in result if each.type in {"output", "inner_output"}]
+    contents = [c for response in said for m in response.messages for c in m.contents]
+    assert [c.result for c in contents if c.type == "function_result"] == ["outer!", "inner!"]
+
+
+async def test_an_agent_that_takes_no_tools_is_run_without_them() -> None:
+    class Plain(BaseAgent):
+        async def run(self, messages: Any, *, stream: bool, session: Any) -> AgentResponse[Any]:
+            return AgentResponse(messages=[Message("assistant", ["plain"])])
+
+    result = await team(Plain(name="plain")).run("go", tools=[look_up])
+
+    assert result.text == "plain"
+
+
+async def test_a_handler_gets_the_tools_of_its_run_which_a_run_that_goes_on_keeps() -> None:
+    class Asks(Executor):
+        @handler
+        async def ask(self, message: str, ctx: WorkflowContext[Never, Any]) -> None:
+            await ctx.yield_output(ctx.get_runtime_tools())
+            await ctx.request_info(message, bool, request_id="sure")
+
+        @response_handler
+        async def answer(self, asked: str, answer: bool, ctx: WorkflowContext[Never, Any]) -> None:
+            await ctx.yield_output(ctx.get_runtime_tools())
+
+    flow = team(Asks("asks"))
+
+    assert (await flow.run("hi")).get_outputs() == [None]
+    assert (await flow.run("hi", tools=[look_up])).get_outputs() == [[look_up]]
+    assert (await flow.run(responses={"sure": True})).get_outputs() == [[look_up]]
+
+
+async def test_an_agent_may_be_asked_to_go_on_behind_an_answer() -> None:
+    first, second, third = (ScriptedChatClient(text) for text in ("one", "two", "three"))
+    flow = team(
+        Agent(first, name="first"),
+        AgentExecutor(Agent(second, name="second"), ensure_trailing_user_turn=True),
+        Agent(third, name="third"),
+    )
+
+    await flow.run("go")
+
+    assert [m.role for m in first.seen[0].messages] == ["user"]
+    assert [m.role for m in second.seen[0].messages] == ["user", "assistant", "user"]
+    # Only for that agent.
+    assert [m.text for m in third.seen[0].messages] == ["go", "one", "two"]
