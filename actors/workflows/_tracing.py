@@ -201,7 +201,7 @@ class TracedOutbox(Outbox):
         for index, (message, target_id) in enumerate(effects.sent):
             rare = effects.rare if chosen is None else _only(chosen[index])
             one = replace(effects, sent=[(message, target_id)], rare=rare)
-            attributes = {
+            attributes: dict[str, Any] = {
                 OtelAttr.MESSAGE_TYPE: type(message).__name__,
                 OtelAttr.MESSAGE_DESTINATION_EXECUTOR_ID: target_id,
             }

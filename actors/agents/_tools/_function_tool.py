@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+)
 
 import attrs
 import trio
@@ -26,6 +37,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 ReturnT = TypeVar("ReturnT")
+P = ParamSpec("P")
 ApprovalMode = Literal["always_require", "never_require"]
 
 _RESERVED = frozenset({"middleware", "conversation_id"})
@@ -395,8 +407,32 @@ def _at_least_one(name: str, limit: int | None) -> int | None:
     return limit
 
 
+if TYPE_CHECKING:
+
+    class ToolOf(FunctionTool[ReturnT], Generic[P, ReturnT]):
+        """A tool as type checkers see it: it is called as its function is.
+
+        At run time there are no such objects, only ``FunctionTool``s.
+        """
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ReturnT: ...
+
+        @overload
+        def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+        @overload
+        def __get__(
+            self, instance: object, owner: type | None = None
+        ) -> FunctionTool[ReturnT]: ...
+        def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+
+    class MakesTool(Protocol):
+        """What ``@tool(...)`` gives."""
+
+        def __call__(self, func: Callable[P, ReturnT], /) -> ToolOf[P, ReturnT]: ...
+
+
 @overload
-def tool(func: Callable[..., Any], /) -> FunctionTool[Any]: ...
+def tool(func: Callable[P, ReturnT], /) -> ToolOf[P, ReturnT]: ...
 @overload
 def tool(
     func: None = None,
@@ -412,10 +448,10 @@ def tool(
     result_parser: Any = None,
     idempotent: bool = False,
     abandon_on_cancel: bool = False,
-) -> Callable[[Callable[..., Any]], FunctionTool[Any]]: ...
+) -> MakesTool: ...
 @overload
 def tool(
-    func: Callable[..., Any],
+    func: Callable[P, ReturnT],
     *,
     name: str | None = None,
     description: str | None = None,
@@ -428,7 +464,7 @@ def tool(
     result_parser: Any = None,
     idempotent: bool = False,
     abandon_on_cancel: bool = False,
-) -> FunctionTool[Any]: ...
+) -> ToolOf[P, ReturnT]: ...
 def tool(func: Any = None, *, schema: Any = None, **options: Any) -> Any:
     """Make a tool of a function; ``@tool``, ``@tool(...)`` and ``tool(function, ...)`` all do.
 
