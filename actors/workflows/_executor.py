@@ -175,6 +175,10 @@ class Executor(RequestInfoMixin):
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Put back what ``on_checkpoint_save`` returned."""
 
+    def wrong_answer(self, asked: Any, answer: Any) -> str | None:  # noqa: ARG002
+        """Return what is wrong with an answer that has the right type; mostly nothing, None."""
+        return None
+
     def completes(self, message: Any) -> tuple[Any, ...]:  # noqa: ARG002
         """Return what ``run`` gives a start executor behind its input; mostly nothing."""
         return ()

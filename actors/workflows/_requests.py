@@ -68,6 +68,12 @@ def _found(requests: Mapping[str, Request], request_id: str, answered: Collectio
 def _answer(graph: Graph, request: Request, given: Any) -> Beginning:
     value = fitting(request, given)
     executor = graph.executors[request.source]
+    if (problem := executor.wrong_answer(request.data, value)) is not None:
+        raise ResponseTypeError(
+            f"request {request.id!r} of {request.source!r} can't be answered with this: "
+            f"{problem}; it stays open",
+            request_id=request.id,
+        )
     if executor.find_response_handler(request.data, value) is None:
         raise RequestError(
             f"{request.source!r} has no @response_handler for a {type(value).__name__} that answers "

@@ -128,6 +128,11 @@ class WorkflowExecutor(Executor):
         """Return the handler of answers to what was asked inside."""
         return _ANSWER
 
+    def wrong_answer(self, asked: Any, answer: Any) -> str | None:
+        """Return what is wrong with an answer to what somebody inside has asked."""
+        found = self.workflow.graph.executors.values()
+        return next(filter(None, (each.wrong_answer(asked, answer) for each in found)), None)
+
     @property
     def is_request_response_capable(self) -> bool:
         """Whether something inside asks."""

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from actors import Agent, AgentExecutor, Workflow, WorkflowBuilder
+from actors import (
+    Agent,
+    AgentExecutor,
+    ResponseTypeError,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    executor,
+)
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content import Content
@@ -146,3 +155,67 @@ async def test_an_agent_in_a_workflow_in_an_agent_is_answered_by_path() -> None:
     assert till.ran == [7]
     assert results(final.messages) == [("c", "inner done")]
     assert final.text.endswith("outer done")
+
+
+@streaming
+async def test_questions_about_several_messages_are_all_open_until_they_are_answered(
+    stream: bool,
+) -> None:
+    """Case C1 of the list: the answer to the first isn't lost because there is a second."""
+    till = Till()
+    client: ScriptedChatClient[Any] = ScriptedChatClient(
+        calls(call("c", "pay", {"amount": 1})),
+        calls(call("c", "pay", {"amount": 2})),  # a service may number its calls anew each time
+        "thanks",
+    )
+
+    @executor(id="start")
+    async def both(text: str, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message("one")
+        await ctx.send_message("two")
+
+    clerk = AgentExecutor(Agent(client, name="clerk", tools=till.tools))
+    workflow = WorkflowBuilder(start_executor=both).add_edge(both, clerk).build()
+
+    result = await start(workflow, stream)
+    asked = result.get_request_info_events()
+    for event in asked:
+        answer = event.data.to_function_approval_response(True)
+        result = await start(workflow, stream, responses={event.request_id: answer})
+
+    assert len(asked) == 2
+    assert sorted(till.ran) == [1, 2]
+    assert result.get_outputs()[-1].text.endswith("thanks")
+    assert unpaired(client.seen[2].messages) == []
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+async def test_what_answers_no_approval_is_refused_and_the_approval_stays_open(depth: int) -> None:
+    """Case C12 of the list: a text would be something new that is said to the agent."""
+    till = Till()
+    client: ScriptedChatClient[Any] = ScriptedChatClient(
+        calls(call("b", "pay", {"amount": 5})), "thanks"
+    )
+    workflow = workflow_of(Agent(client, name="clerk", tools=till.tools))
+    for _ in range(depth):
+        host = WorkflowExecutor(
+            workflow, "inside", allow_direct_output=True, propagate_request=True
+        )
+        workflow = WorkflowBuilder(start_executor=host).build()
+    (event,) = (await workflow.run("hi")).get_request_info_events()
+    asked: Content = event.data
+    of_another = Content.from_function_approval_response(
+        True, id="other", function_call=call("b", "pay", {"amount": 5})
+    )
+
+    for wrong, words in (
+        (Content.from_text("yes"), "a text answers no function_approval_request"),
+        (of_another, "this is the answer to 'other'"),
+        (Content.from_function_result("other", result=1), "this is the answer to 'other'"),
+    ):
+        with pytest.raises(ResponseTypeError, match=f"{words}.*it stays open"):
+            await workflow.run(responses={event.request_id: wrong})
+
+    right = {event.request_id: asked.to_function_approval_response(True)}
+    assert (await workflow.run(responses=right)).get_outputs()[-1].text.endswith("thanks")
+    assert till.ran == [5]
