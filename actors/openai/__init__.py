@@ -11,6 +11,7 @@ from protocols._lazy import lazy_names
 if TYPE_CHECKING:
     from actors.agents._openai._client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
+        RawOpenAIChatCompletionClient as RawOpenAIChatCompletionClient,
     )
     from actors.agents._openai._options import (
         OpenAIChatCompletionOptions as OpenAIChatCompletionOptions,
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     )
     from actors.agents._openai._responses_client import (
         OpenAIChatClient as OpenAIChatClient,
+        RawOpenAIChatClient as RawOpenAIChatClient,
     )
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "actors.agents._openai._client": """
-            OpenAIChatCompletionClient
+            OpenAIChatCompletionClient RawOpenAIChatCompletionClient
         """,
         "actors.agents._openai._options": """
             OpenAIChatCompletionOptions OpenAIChatOptions OpenAIContentFilterException
@@ -40,7 +42,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             OpenAIChatMessagePreparer OpenAIChatResponseContentsParser
         """,
         "actors.agents._openai._responses_client": """
-            OpenAIChatClient
+            OpenAIChatClient RawOpenAIChatClient
         """,
     },
 )

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import trio
 
+from actors import Agent, ChatContext, ChatMiddlewareLayer, chat_middleware
 from actors._core._stream import ResponseStream
 from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.agents._retry import RetryPolicy
+from actors.openai import RawOpenAIChatCompletionClient
 from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
 from actors.testing._fake_replies import (
     Reply,
@@ -447,3 +449,28 @@ async def test_what_the_service_has_besides_is_reached_by_the_sdk_of_the_client(
     server.add(says("hi"))
     assert (await ask()).text == "hi"
     assert client.client is sdk
+
+
+class WithoutTools(ChatMiddlewareLayer[Any], RawOpenAIChatCompletionClient[Any]):
+    """A client with layers that somebody has chosen."""
+
+
+@pytest.mark.parametrize("kind", [RawOpenAIChatCompletionClient, WithoutTools])
+async def test_a_client_without_our_layers_is_a_model_used_as_it_is(
+    server: FakeOpenAI, kind: Any
+) -> None:
+    seen: list[str] = []
+
+    @chat_middleware
+    async def noted(context: ChatContext, call_next: Any) -> None:
+        seen.append(context.messages[-1].text)
+        await call_next()
+
+    server.add(says("hi"))
+    given = {"middleware": [noted]} if kind is WithoutTools else {}
+    async with kind(model="m", api_key="k", base_url=server.base_url, **given) as client:
+        agent = Agent(client, "Be kind.")
+        assert (await agent.run("question")).text == "hi"
+
+    assert seen == (["question"] if given else [])
+    assert [one["role"] for one in server.requests[0].body["messages"]] == ["system", "user"]

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from actors.agents._client import OptionsT
+from actors.agents._client import (
+    ChatMiddlewareLayer,
+    ChatTelemetryLayer,
+    FunctionInvocationLayer,
+    OptionsT,
+)
 from actors.agents._openai._chunks import ChunkReader
 from actors.agents._openai._endpoint import EndpointSettings, OpenAIEndpointClient
 from actors.agents._openai._hosted_tools import completion_web_search
@@ -23,38 +28,10 @@ if TYPE_CHECKING:
     from protocols._message import Message
 
 
-class OpenAIChatCompletionClient(OpenAIEndpointClient[OptionsT]):
-    """Talks to a Chat Completions endpoint, such as OpenAI's, a gateway's or a local server's.
+class RawOpenAIChatCompletionClient(OpenAIEndpointClient[OptionsT]):
+    """`OpenAIChatCompletionClient` without layers, for those who put others in front of it.
 
-    What isn't given is looked up in ``env_file_path``, then in the environment:
-    ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``, ``OPENAI_ORG_ID``, and for the model
-    ``OPENAI_CHAT_COMPLETION_MODEL``, then ``OPENAI_MODEL``.
-
-    One client may be used by many tasks, and again after ``aclose()``. Use ``async with`` to
-    close its idle connections at the end.
-
-    Args:
-        model: the model to ask unless the options of a call name another.
-        reasoning_replay: which assistant messages carry their reasoning back to the endpoint.
-        empty_content: what ``content`` is in a message that has only tool calls.
-        response_parser: for servers that say more than the API knows: is given each message of an
-            answer, or delta of one, with its fields as attributes, and the contents that were
-            read of it; gives the contents that it holds.
-        message_preparer: is given each message, and the dicts that would be sent for it; gives
-            those that are sent.
-        **kwargs: ``api_key``: the key, or an async function that gives one; ``org_id``: the
-            organisation to bill; ``base_url``: where the endpoint is, usually ending in ``/v1``;
-            ``default_headers``: further headers for every request; ``async_client``: an
-            ``openai.AsyncOpenAI`` to use, which stays the caller's to close;
-            ``instruction_role``: the role of the message with the instructions, ``"system"`` by
-            default; ``timeout``: seconds to wait for a connection, and for each next bytes of an
-            answer, or an ``openai.Timeout`` (keep-alives count as bytes; to limit a whole call,
-            put it in a ``trio.move_on_after``); ``retry``: a `RetryPolicy`, since the SDK's own
-            retries are off; ``env_file_path``: a file of ``NAME=value`` lines that wins over the
-            environment; and what the layers take, such as ``middleware``.
-
-    Raises:
-        SettingNotFoundError: there is no key, or no model; the message says what to set.
+    It takes the same arguments, except those of the layers.
     """
 
     MODEL_VARIABLES: ClassVar[tuple[str, ...]] = ("OPENAI_CHAT_COMPLETION_MODEL", "OPENAI_MODEL")
@@ -112,4 +89,63 @@ class OpenAIChatCompletionClient(OpenAIEndpointClient[OptionsT]):
             stream=body.get("stream", False),
             extra_body=body,
             **given,
+        )
+
+
+class OpenAIChatCompletionClient(
+    FunctionInvocationLayer[OptionsT],
+    ChatMiddlewareLayer[OptionsT],
+    ChatTelemetryLayer[OptionsT],
+    RawOpenAIChatCompletionClient[OptionsT],
+):
+    """Talks to a Chat Completions endpoint, such as OpenAI's, a gateway's or a local server's.
+
+    What isn't given is looked up in ``env_file_path``, then in the environment:
+    ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``, ``OPENAI_ORG_ID``, and for the model
+    ``OPENAI_CHAT_COMPLETION_MODEL``, then ``OPENAI_MODEL``.
+
+    One client may be used by many tasks, and again after ``aclose()``. Use ``async with`` to
+    close its idle connections at the end.
+
+    Args:
+        model: the model to ask unless the options of a call name another.
+        reasoning_replay: which assistant messages carry their reasoning back to the endpoint.
+        empty_content: what ``content`` is in a message that has only tool calls.
+        response_parser: for servers that say more than the API knows: is given each message of an
+            answer, or delta of one, with its fields as attributes, and the contents that were
+            read of it; gives the contents that it holds.
+        message_preparer: is given each message, and the dicts that would be sent for it; gives
+            those that are sent.
+        **kwargs: ``api_key``: the key, or an async function that gives one; ``org_id``: the
+            organisation to bill; ``base_url``: where the endpoint is, usually ending in ``/v1``;
+            ``default_headers``: further headers for every request; ``async_client``: an
+            ``openai.AsyncOpenAI`` to use, which stays the caller's to close;
+            ``instruction_role``: the role of the message with the instructions, ``"system"`` by
+            default; ``timeout``: seconds to wait for a connection, and for each next bytes of an
+            answer, or an ``openai.Timeout`` (keep-alives count as bytes; to limit a whole call,
+            put it in a ``trio.move_on_after``); ``retry``: a `RetryPolicy`, since the SDK's own
+            retries are off; ``env_file_path``: a file of ``NAME=value`` lines that wins over the
+            environment; and what the layers take, such as ``middleware``.
+
+    Raises:
+        SettingNotFoundError: there is no key, or no model; the message says what to set.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        reasoning_replay: ReasoningReplay = "with_tool_calls",
+        empty_content: EmptyContent = "omit",
+        response_parser: OpenAIChatResponseContentsParser | None = None,
+        message_preparer: OpenAIChatMessagePreparer | None = None,
+        **kwargs: Unpack[EndpointSettings],
+    ) -> None:
+        super().__init__(
+            model=model,
+            reasoning_replay=reasoning_replay,
+            empty_content=empty_content,
+            response_parser=response_parser,
+            message_preparer=message_preparer,
+            **kwargs,
         )

@@ -9,14 +9,7 @@ from urllib.parse import urlsplit
 
 import trio
 
-from actors.agents._client import (
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatStream,
-    ChatTelemetryLayer,
-    FunctionInvocationLayer,
-    OptionsT,
-)
+from actors.agents._client import BaseChatClient, ChatStream, OptionsT
 from actors.agents._openai._answer import AnswerReader, StreamedAnswer, whole_answer
 from actors.agents._openai._http import HttpResponse, Sdk, make_sdk, send
 from actors.agents._openai._inflate import ACCEPTED
@@ -64,14 +57,8 @@ _NO_RETRIES: Final = RetryPolicy(max_retries=0)
 _PER_CALL: Final = ("extra_headers", "extra_query", "timeout")
 
 
-class OpenAIEndpointClient(
-    FunctionInvocationLayer[OptionsT],
-    ChatMiddlewareLayer[OptionsT],
-    ChatTelemetryLayer[OptionsT],
-    BaseChatClient[OptionsT],
-    abc.ABC,
-):
-    """Base of the two clients: everything but what their APIs differ in.
+class OpenAIEndpointClient(BaseChatClient[OptionsT], abc.ABC):
+    """Base of the two clients, without layers: everything but what their APIs differ in.
 
     Args:
         model: the model to ask unless the options of a call name another.
@@ -85,7 +72,7 @@ class OpenAIEndpointClient(
         retry: when to try a failed call again. The SDK's own retries are off.
         env_file_path: a file of ``NAME=value`` lines that wins over the environment.
         late_endpoint: internal, for a server of ours.
-        **kwargs: what the layers take, such as ``middleware``.
+        **kwargs: what `BaseChatClient` takes.
 
     Raises:
         SettingNotFoundError: there is no key, or no model; the message says what to set.

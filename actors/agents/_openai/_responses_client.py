@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Unpack
 
-from actors.agents._client import OptionsT
-from actors.agents._openai._endpoint import OpenAIEndpointClient
+from actors.agents._client import (
+    ChatMiddlewareLayer,
+    ChatTelemetryLayer,
+    FunctionInvocationLayer,
+    OptionsT,
+)
+from actors.agents._openai._endpoint import EndpointSettings, OpenAIEndpointClient
 from actors.agents._openai._hosted_tools import HostedTools
 from actors.agents._openai._responses_reader import ResponsesReader
 from actors.agents._openai._responses_request import build_responses_request, continued_response
@@ -20,19 +25,10 @@ if TYPE_CHECKING:
 _RETRIEVE: Final = "retrieve"
 
 
-class OpenAIChatClient(HostedTools, OpenAIEndpointClient[OptionsT]):
-    """Talks to a Responses endpoint, which keeps conversations unless told not to.
+class RawOpenAIChatClient(HostedTools, OpenAIEndpointClient[OptionsT]):
+    """`OpenAIChatClient` without layers, for those who put others in front of it.
 
-    The response's ``conversation_id`` goes on with the conversation; an agent keeps it in its
-    session. With ``store=False`` in the options nothing is kept, and each call sends all. With
-    ``background=True`` a response comes at once with a ``continuation_token``, which, given as
-    an option, asks for what has become of it.
-
-    The arguments are those of `OpenAIChatCompletionClient` that both APIs know; the model's name
-    is looked up in ``OPENAI_CHAT_MODEL``, then ``OPENAI_MODEL``.
-
-    Raises:
-        SettingNotFoundError: there is no key, or no model; the message says what to set.
+    It takes the same arguments, except those of the layers.
     """
 
     STORES_BY_DEFAULT: ClassVar[bool] = True
@@ -60,3 +56,27 @@ class OpenAIChatClient(HostedTools, OpenAIEndpointClient[OptionsT]):
         if _RETRIEVE in body:
             return api.retrieve(body[_RETRIEVE], stream=stream, **given)
         return api.create(stream=stream, extra_body=body, **given)
+
+
+class OpenAIChatClient(
+    FunctionInvocationLayer[OptionsT],
+    ChatMiddlewareLayer[OptionsT],
+    ChatTelemetryLayer[OptionsT],
+    RawOpenAIChatClient[OptionsT],
+):
+    """Talks to a Responses endpoint, which keeps conversations unless told not to.
+
+    The response's ``conversation_id`` goes on with the conversation; an agent keeps it in its
+    session. With ``store=False`` in the options nothing is kept, and each call sends all. With
+    ``background=True`` a response comes at once with a ``continuation_token``, which, given as
+    an option, asks for what has become of it.
+
+    The arguments are those of `OpenAIChatCompletionClient` that both APIs know; the model's name
+    is looked up in ``OPENAI_CHAT_MODEL``, then ``OPENAI_MODEL``.
+
+    Raises:
+        SettingNotFoundError: there is no key, or no model; the message says what to set.
+    """
+
+    def __init__(self, model: str | None = None, **kwargs: Unpack[EndpointSettings]) -> None:
+        super().__init__(model=model, **kwargs)
