@@ -26,6 +26,7 @@ def checked_mode(who: str, mode: str | None, filter_: ContextFilter | None) -> C
 
     Raises:
         ValueError: they don't, or there is no such mode.
+        TypeError: the filter is async.
     """
     if mode is None or mode == "full":
         return "full"
@@ -37,6 +38,8 @@ def checked_mode(who: str, mode: str | None, filter_: ContextFilter | None) -> C
         )
     if filter_ is None:
         raise ValueError(f"agent executor {who!r}: context_mode 'custom' needs a context_filter")
+    if inspect.iscoroutinefunction(filter_):
+        raise TypeError(f"agent executor {who!r}: the context_filter can't be an async function")
     return "custom"
 
 
@@ -48,7 +51,12 @@ def selected(
         return response.agent_response.messages
     if mode == "custom":
         assert filter_ is not None  # checked_mode saw to it
-        return normalize_messages(filter_(list(response.full_conversation)))
+        chosen = filter_(list(response.full_conversation))
+        if chosen is None:
+            raise TypeError(
+                "a context_filter returned None; it has to return messages, perhaps []"
+            )
+        return normalize_messages(chosen)
     return response.full_conversation
 
 

@@ -171,6 +171,20 @@ def test_a_context_mode_that_makes_no_sense_is_refused() -> None:
         AgentExecutor(agent("A"), context_mode="custom")
 
 
+async def test_a_filter_that_gives_no_messages_at_all_is_a_mistake() -> None:
+    async def filters(messages: list[Message]) -> list[Message]:
+        return messages
+
+    a, b = ScriptedAgent("red", name="A"), ScriptedAgent("blue", name="B")
+    with pytest.raises(TypeError, match="'B': the context_filter can't be an async function"):
+        AgentExecutor(b, context_mode="custom", context_filter=filters)  # type: ignore[arg-type]
+
+    nothing: Any = lambda _: None  # noqa: E731 (it is as short as the mistake)
+    last = AgentExecutor(b, context_mode="custom", context_filter=nothing)
+    with pytest.raises(TypeError, match="a context_filter returned None"):
+        await chain(a, last).run("hi")
+
+
 async def test_changed_text_goes_on_with_the_conversation() -> None:
     """Case A1."""
     a, b = agent("A", "red"), agent("B", "ok")
