@@ -269,7 +269,10 @@ class Conductor:
                 if rare.taken is not None:
                     self.children.take(rare.taken)
             if rare is None or rare.taken is None or rare.taken.is_idle:
-                news.events.append(self._about("executor_completed", ctx, ctx.said()))
+                sent = ctx.sent
+                # Of one message, as in a chain, here: once per hop.
+                said = [sent[0][0]] if len(sent) == 1 and not ctx.outputs else ctx.said()
+                news.events.append(self._about("executor_completed", ctx, said))
             self._conclude(ctx, news)
         except Exception as exc:  # noqa: BLE001  (a condition, a callback: the run's error)
             self.fail(exc)
@@ -335,7 +338,10 @@ class Conductor:
         cells = self.cells
         for delivery in news.deliveries:
             target = delivery.target
-            (cells.get(target) or self.cell(target)).push(delivery)
+            cell = cells.get(target)
+            if cell is None:
+                cell = self.cell(target)
+            cell.push(delivery)
         # What is held back behind these news is about turns that have happened already.
         if not self.outbox.open and not self.unsettled:
             self.went_idle()
@@ -417,7 +423,11 @@ class Conductor:
         """Return an executor of this graph in this run, made when it is first needed."""
         found = self.cells.get(executor_id)
         if found is None:
-            executor = self.carry.executor(self.graph, executor_id)
+            graph = self.graph
+            if executor_id in graph.factories:
+                executor = self.carry.executor(graph, executor_id)
+            else:
+                executor = graph.executors[executor_id]
             make = ExecutorCell if self.tracing is None else self.tracing.cell
             found = self.cells[executor_id] = make(self, executor)
             if executor_id in self.carry.states:

@@ -151,7 +151,7 @@ class TurnContext(WorkflowContext[Any, Any]):
         event = WorkflowEvent(
             kind, output, True, None, None, target, None, seq, attempt, conductor.path
         )
-        return conductor.emit(event)
+        return conductor.reports.emit(event)
 
     async def request_info(  # noqa: ASYNC910  (as send_message)
         self, request_data: object, response_type: Any, *, request_id: str | None = None
