@@ -99,6 +99,7 @@ class WorkflowAgent(BaseAgent):
         checkpoint_storage: Any = None,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        tools: Any = None,
     ) -> Awaitable[AgentResponse[Any]]: ...
 
     @overload
@@ -112,6 +113,7 @@ class WorkflowAgent(BaseAgent):
         checkpoint_storage: Any = None,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        tools: Any = None,
     ) -> ResponseStream[AgentResponseUpdate, AgentResponse[Any]]: ...
 
     def run(
@@ -124,6 +126,7 @@ class WorkflowAgent(BaseAgent):
         checkpoint_storage: Any = None,
         function_invocation_kwargs: Kwargs | None = None,
         client_kwargs: Kwargs | None = None,
+        tools: Any = None,
     ) -> Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
         """Run the workflow: to be awaited, or with ``stream=True`` to be iterated.
 
@@ -131,10 +134,12 @@ class WorkflowAgent(BaseAgent):
             messages: the input; while the workflow waits for people, their answers.
             stream: whether the answer is to come in updates.
             session: remembers the conversation, and what the workflow waits for.
-            checkpoint_id: put the workflow back to this first. Without messages, that is all.
+            checkpoint_id: put the workflow back to this first, and let it go on. Without messages,
+                that is all; the response is what it says then.
             checkpoint_storage: where checkpoints go and *checkpoint_id* is.
             function_invocation_kwargs: for the tools of the agents inside, see ``Workflow.run``.
             client_kwargs: for their chat clients, likewise.
+            tools: for all of them, likewise.
 
         Raises:
             AgentInvalidRequestException: there is a checkpoint_id without a storage.
@@ -149,7 +154,7 @@ class WorkflowAgent(BaseAgent):
                 "checkpoint_storage: give both"
             )
         check_session(self, session)
-        kwargs = function_invocation_kwargs, client_kwargs
+        kwargs = function_invocation_kwargs, client_kwargs, tools
         run = WorkflowAgentRun(
             self, normalize_messages(messages), session, kwargs, checkpoint_storage, checkpoint_id
         )

@@ -21,7 +21,7 @@ from actors.agents._workflow_parts import (
     responses_of,
     updates_of,
 )
-from actors.workflows._pause import KeptRun
+from actors.workflows._pause import GivenKwargs, KeptRun
 from protocols._responses import AgentResponse, AgentResponseUpdate
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from actors.agents._session import AgentSession
     from actors.agents._workflow_agent import WorkflowAgent
     from actors.agents._workflow_order import Place
-    from actors.workflows._kwargs import Kwargs
     from protocols._checkpoints import CheckpointStorage
     from protocols._events import WorkflowEvent
     from protocols._message import Message
@@ -56,7 +55,7 @@ class WorkflowAgentRun:
         agent: WorkflowAgent,
         messages: list[Message],
         session: AgentSession | None,
-        kwargs: tuple[Kwargs | None, Kwargs | None],
+        kwargs: GivenKwargs,
         storage: CheckpointStorage | None = None,
         checkpoint_id: str | None = None,
     ) -> None:
@@ -89,7 +88,12 @@ class WorkflowAgentRun:
         """Let the providers contribute; return the run of the workflow."""
         agent, session = self.agent, self.session
         if self._checkpoint_id is not None:
-            await self._restore(self._checkpoint_id)
+            restored = self._restored(self._checkpoint_id)
+            if not self.messages:
+                return restored  # noqa: ASYNC910  (the workflow is run next)
+            # What it says isn't heard: the messages are for what it waits for then.
+            await restored.result()
+            agent.keep_pause(session, restored.pause)
         pause = agent.pause_of(session)
         # First of all, since it may refuse.
         paused = None if pause is None else pause.state_of(agent.workflow)
@@ -113,12 +117,14 @@ class WorkflowAgentRun:
             self._kept = KeptRun.begun(agent.workflow, messages, self.kwargs, self._storage)
         return self._kept  # noqa: ASYNC910  (the workflow is run next)
 
-    async def _restore(self, checkpoint_id: str) -> None:
-        """Put the workflow back, and let it come to where it waits; what it says isn't heard."""
+    def _restored(self, checkpoint_id: str) -> KeptRun:
+        """Return the run that is put back, and goes on to its end or to where it waits."""
         assert self._storage is not None, "run() saw to it"
-        kept = KeptRun.restored(self.agent.workflow, checkpoint_id, self.kwargs, self._storage)
-        await kept.result()
-        self.agent.keep_pause(self.session, kept.pause)
+        self._kept = KeptRun.restored(
+            self.agent.workflow, checkpoint_id, self.kwargs, self._storage
+        )
+        self._context = SessionContext()
+        return self._kept
 
     def _providers_for(self) -> list[ContextProvider]:
         """Give the agent's providers, and a history of this run's own where one is needed."""

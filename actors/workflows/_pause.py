@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from actors.workflows._workflow import Workflow
     from protocols._checkpoints import CheckpointStorage
 
-GivenKwargs = tuple["Kwargs | None", "Kwargs | None"]
+GivenKwargs = tuple["Kwargs | None", "Kwargs | None", Any]
+"""``function_invocation_kwargs``, ``client_kwargs`` and ``tools``."""
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -576,6 +576,28 @@ async def test_what_an_inner_workflow_waits_for_survives_with_the_run_around_it(
     assert last.get_outputs()[0].text == "draft (fine)"
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_put_back_without_messages_it_says_what_was_left_and_begins_nothing(
+    streaming: bool,
+) -> None:
+    storage = InMemoryCheckpointStorage()
+    first, second = ScriptedAgent("one", "one", name="A"), ScriptedAgent("two", "two", name="B")
+    agent = chain(first, second, name="team").as_agent()
+    await ask(agent, "hi", streaming=streaming, checkpoint_storage=storage)
+    begun, *_, last = await storage.list_checkpoints(workflow_name="team")
+
+    for place, spoken in ((last, []), (begun, [("A", "one"), ("B", "two")])):
+        answer = await ask(
+            agent,
+            None,
+            streaming=streaming,
+            checkpoint_id=place.checkpoint_id,
+            checkpoint_storage=storage,
+        )
+        assert said(answer) == spoken
+    assert (len(first.seen), len(second.seen)) == (2, 2)
+
+
 async def test_a_turn_that_is_undone_asks_its_question_anew() -> None:
     """What an inner workflow waits for is part of the turn: it is undone with it."""
     errors = [ValueError("lost")]
