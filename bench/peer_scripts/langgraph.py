@@ -135,7 +135,7 @@ def checkpoint(meter: Meter, kilobytes: int, kept: str) -> None:
 
 def checkpoint_many(meter: Meter, runs: int) -> None:
     """Put checkpoints of runs that wait for theirs; wall clock."""
-    times = meter.few(20)
+    times = meter.few(50)
 
     async def write(saver: Any, name: str) -> None:
         config: Any = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
