@@ -24,6 +24,7 @@ class Settings:
 
     Args:
         env_file_path: a file of ``NAME=value`` lines that wins over the environment.
+        env_file_encoding: its encoding, if that isn't UTF-8.
         environ: stands in for the environment of the process.
 
     Raises:
@@ -33,10 +34,15 @@ class Settings:
     def __init__(
         self,
         env_file_path: str | os.PathLike[str] | None = None,
+        env_file_encoding: str | None = None,
         *,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._file = {} if env_file_path is None else _read(Path(env_file_path))
+        self._file = (
+            {}
+            if env_file_path is None
+            else _read(Path(env_file_path), env_file_encoding or "utf-8-sig")
+        )
         self._environ = os.environ if environ is None else environ
 
     def find(self, *names: str) -> str | None:
@@ -79,10 +85,10 @@ def _unescaped(match: re.Match[str]) -> str:
     return {"n": "\n", "t": "\t", "r": "\r"}.get(match[1], match[1])
 
 
-def _read(path: Path) -> dict[str, str]:
+def _read(path: Path, encoding: str) -> dict[str, str]:
     try:
-        return parse_env(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
+        return parse_env(path.read_text(encoding=encoding))
+    except (OSError, UnicodeDecodeError, LookupError) as error:
         raise SettingNotFoundError(
             f"the settings file {path} can't be read ({error}); correct env_file_path",
             error,

@@ -7,6 +7,7 @@ import json
 import socket
 from typing import Any
 
+import openai
 import pytest
 import trio
 
@@ -474,3 +475,17 @@ async def test_a_client_without_our_layers_is_a_model_used_as_it_is(
 
     assert seen == (["question"] if given else [])
     assert [one["role"] for one in server.requests[0].body["messages"]] == ["system", "user"]
+
+
+async def test_models_of_azure_are_asked_by_the_sdk_that_knows_them(server: FakeOpenAI) -> None:
+    server.add(says("hi"))
+    endpoint = server.base_url.removesuffix("/v1")
+    azure = openai.AsyncAzureOpenAI(azure_endpoint=endpoint, api_key="k", api_version="2024-10-21")
+
+    async with azure:
+        client = OpenAIChatCompletionClient("mine", async_client=azure)
+        response = await client.get_response("question")
+
+    assert response.text == "hi"
+    assert server.requests[0].path.startswith("/openai/deployments/mine/chat/completions")
+    assert server.requests[0].headers["api-key"] == "k"

@@ -50,3 +50,14 @@ def test_a_file_that_is_named_but_not_there_is_an_error(tmp_path: Path) -> None:
 )
 def test_the_usual_forms_of_a_line_are_read(line: str, value: str) -> None:
     assert parse_env(f"# comment\n\nnot a setting\n{line}\n") == {"A": value}
+
+
+def test_a_file_may_have_another_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "settings"
+    file.write_text("NAME=žluť", encoding="utf-16")
+
+    assert Settings(file, "utf-16", environ={}).find("NAME") == "žluť"
+    with pytest.raises(SettingNotFoundError, match="can't be read"):
+        Settings(file, environ={})
+    with pytest.raises(SettingNotFoundError, match="can't be read"):
+        Settings(file, "no such encoding", environ={})

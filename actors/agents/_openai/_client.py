@@ -125,7 +125,8 @@ class OpenAIChatCompletionClient(
             answer, or an ``openai.Timeout`` (keep-alives count as bytes; to limit a whole call,
             put it in a ``trio.move_on_after``); ``retry``: a `RetryPolicy`, since the SDK's own
             retries are off; ``env_file_path``: a file of ``NAME=value`` lines that wins over the
-            environment; and what the layers take, such as ``middleware``.
+            environment; ``env_file_encoding``: of that file, if it isn't UTF-8; and what the
+            layers take, such as ``middleware``.
 
     Raises:
         SettingNotFoundError: there is no key, or no model; the message says what to set.

@@ -44,6 +44,7 @@ class EndpointSettings(TypedDict, total=False):
     timeout: Any
     retry: RetryPolicy | None
     env_file_path: str | os.PathLike[str] | None
+    env_file_encoding: str | None
     late_endpoint: LateEndpoint | None
     middleware: Any
     function_invocation_configuration: Mapping[str, Any] | None
@@ -71,6 +72,7 @@ class OpenAIEndpointClient(BaseChatClient[OptionsT], abc.ABC):
         timeout: seconds to wait for a connection, and for each next bytes of an answer.
         retry: when to try a failed call again. The SDK's own retries are off.
         env_file_path: a file of ``NAME=value`` lines that wins over the environment.
+        env_file_encoding: its encoding, if that isn't UTF-8.
         late_endpoint: internal, for a server of ours.
         **kwargs: what `BaseChatClient` takes.
 
@@ -95,11 +97,12 @@ class OpenAIEndpointClient(BaseChatClient[OptionsT], abc.ABC):
         timeout: Any = None,
         retry: RetryPolicy | None = None,
         env_file_path: str | os.PathLike[str] | None = None,
+        env_file_encoding: str | None = None,
         late_endpoint: LateEndpoint | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        settings = Settings(env_file_path)
+        settings = Settings(env_file_path, env_file_encoding)
         self.model = model or settings.require("the model", "model", *self.MODEL_VARIABLES)
         self.instruction_role = instruction_role or "system"
         self.retry = retry or RetryPolicy()
