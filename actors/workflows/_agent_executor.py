@@ -159,7 +159,8 @@ class AgentExecutor(Executor):
     @handler
     async def from_str(self, text: str, ctx: AgentContext) -> None:
         """Answer a text of the user's."""
-        if not ctx.state.cache and not is_workflow_input(ctx.source_executor_ids):
+        is_input = is_workflow_input(ctx.source_executor_ids)
+        if not ctx.state.cache and not is_input and agents_have_spoken(ctx):
             _log.warning(
                 "agent executor %r got a str from %s, so its agent sees none of the conversation "
                 "before; send response.with_text(...) to keep it",
@@ -267,6 +268,14 @@ class AgentExecutor(Executor):
                 await ctx.request_info(request, Content, request_id=request_id)
         requested = tuple(dict.fromkeys((*state.requested, *ids)))
         return attrs.evolve(state, cache=state.full_conversation, requested=requested)  # noqa: ASYNC910 (there is at least one request)
+
+
+def agents_have_spoken(ctx: AgentContext) -> bool:
+    """Say whether there is a conversation in this run that somebody could have passed on."""
+    engine: Any = ctx
+    cells = engine.cell.conductor.cells.values()
+    states = (cell.state for cell in cells)
+    return any(isinstance(one, AgentExecutorState) and one.full_conversation for one in states)
 
 
 def run_kwargs(ctx: WorkflowContext[Any, Any], agent: SupportsAgentRun) -> dict[str, Any]:

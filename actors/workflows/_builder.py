@@ -200,7 +200,8 @@ class WorkflowBuilder:
     ) -> Self:
         """Let each list that *source* sends be handled item by item, and gathered again.
 
-        Each item goes to the worker in a turn of its own; the target gets one list of what the
+        Each item goes to the worker in a turn of its own, one after the other, as all turns of an
+        executor (a `WorkflowExecutor` begins a child for each, all at once); the target gets one list of what the
         worker sent for them, in the order of the items, when all are done. An item for which
         it sends nothing adds nothing to the list, one for which it sends several messages adds
         all of them; an empty list leads to an empty list. All that an item leads to is kept

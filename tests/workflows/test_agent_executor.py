@@ -171,6 +171,18 @@ def test_a_context_mode_that_makes_no_sense_is_refused() -> None:
         AgentExecutor(agent("A"), context_mode="custom")
 
 
+async def test_a_text_from_before_any_agent_has_spoken_needs_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @executor(id="desk")
+    async def desk(news: str, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message(news.strip())
+
+    await chain(desk, agent("A", "red")).run(" hi ")
+
+    assert caplog.records == []
+
+
 async def test_a_filter_that_gives_no_messages_at_all_is_a_mistake() -> None:
     async def filters(messages: list[Message]) -> list[Message]:
         return messages

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import attrs
 import pytest
+import trio
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from actors import (
+    Agent,
     Backoff,
     Executor,
     Supervision,
     TypeCompatibilityError,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowExecutor,
     WorkflowRunState,
     executor,
     handler,
     response_handler,
 )
-from tests.workflows.kit import sends
+from actors.testing import ScriptedChatClient
+from tests.workflows.kit import chain, sends
 
 
 @executor(id="plan")
@@ -91,6 +96,26 @@ async def test_ways_of_different_length_inside_of_items_don_t_change_the_order()
 
     result = await builder.build().run([3, -5, 1])
     assert result.get_outputs() == [["done 0", "done -5", "done 0"]]
+
+
+@pytest.mark.parametrize("schedule", ["superstep", "flow"])
+async def test_a_workflow_as_the_worker_handles_all_items_at_once_and_apart(
+    schedule: Any, autojump_clock: Any
+) -> None:
+    """Case F7 of the list: an agent inside sees one item, whatever came of the others."""
+    client = ScriptedChatClient(
+        lambda messages: f"{len(messages)}: {messages[-1].text}",
+        repeat=True,
+        wait=partial(trio.sleep, 1),
+    )
+    reader = chain(Agent(client, name="reader"), schedule=schedule)
+    workflow = mapped(WorkflowExecutor(reader, "readers"), schedule=schedule)
+
+    result = await workflow.run(["a", "b", "c"])
+
+    [answers] = result.get_outputs()
+    assert [answer.text for answer in answers] == ["1: a", "1: b", "1: c"]
+    assert trio.current_time() == 1
 
 
 async def test_a_worker_may_send_nothing_or_several_things() -> None:
