@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from actors import Agent, AgentSession, cancel_after_turn, tool
+from actors import Agent, AgentSession, FunctionInvocationContext, cancel_after_turn, tool
 from actors.agents._loop._decide import BUDGET_KEY, FALLBACK
 from actors.testing import ScriptedChatClient
 from tests.agents.toolkit import both, call, calls, run, shape
@@ -147,3 +147,28 @@ async def test_only_the_runs_of_that_session_end(way: str, autojump_clock: Any) 
         cancel_after_turn(mine)
     assert shape(ended["mine"].messages) == ["assistant: call 1", "tool: result 1"]
     assert ended["other"].text == "end"
+
+
+# ------------------------------------------------------------------- what tools are given
+
+
+@both
+async def test_no_tool_is_given_what_is_for_the_pipeline(way: str) -> None:
+    """L6: not as keywords, not in its context, and no agent below it either."""
+    seen: list[dict[str, Any]] = []
+
+    @tool
+    async def look(ctx: FunctionInvocationContext) -> str:
+        seen.append(dict(ctx.kwargs))
+        return "r"
+
+    inner = Agent(ScriptedChatClient(calls(call("1", "look")), "end"), name="inner", tools=look)
+    client = ScriptedChatClient(
+        calls(call("1", "look"), call("2", "inner", '{"task": "x"}')), "end"
+    )
+    agent = Agent(client, tools=[look, inner.as_tool()])
+    given = {"middleware": 1, "conversation_id": "c", "user": "u"}
+    await run(agent, way, "hi", function_invocation_kwargs=given)
+    assert [{key: each[key] for key in each.keys() & given.keys()} for each in seen] == [
+        {"user": "u"}
+    ] * 2

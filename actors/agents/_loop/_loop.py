@@ -50,7 +50,7 @@ from actors.agents._loop._transcript import (
 )
 from actors.agents._run_link import RunLink
 from actors.agents._tools._collection import function_tools, normalize_tools, tool_name
-from actors.agents._tools._function_tool import FunctionTool
+from actors.agents._tools._function_tool import RESERVED, FunctionTool
 from actors.agents._tools._toolbox import unpacked
 from protocols._errors import ChatClientInvalidResponseException
 from protocols._message import Message
@@ -145,7 +145,11 @@ class ToolLoop:
         self._invoker = Invoker(
             tools=self._tools,
             middleware=self.middleware,
-            kwargs=self.call.function_invocation_kwargs,
+            kwargs={
+                name: given
+                for name, given in self.call.function_invocation_kwargs.items()
+                if name not in RESERVED
+            },
             link=self._desk.link,
             in_detail=self.config["include_detailed_errors"],
         )

@@ -8,6 +8,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
+    Final,
     Generic,
     Literal,
     ParamSpec,
@@ -40,7 +41,8 @@ ReturnT = TypeVar("ReturnT")
 P = ParamSpec("P")
 ApprovalMode = Literal["always_require", "never_require"]
 
-_RESERVED = frozenset({"middleware", "conversation_id"})
+RESERVED: Final = frozenset({"middleware", "conversation_id"})
+"""Names of what is never passed on to a tool."""
 
 
 @attrs.define(eq=False)
@@ -315,7 +317,7 @@ class FunctionTool(Generic[ReturnT]):
         if self._context_parameter is not None:
             arguments[self._context_parameter] = context
         if self._takes_more:
-            more = {key: value for key, value in context.kwargs.items() if key not in _RESERVED}
+            more = {key: value for key, value in context.kwargs.items() if key not in RESERVED}
             arguments = {**more, **arguments}
         try:
             return await _called(func, arguments, abandon=self.abandon_on_cancel)
