@@ -200,6 +200,9 @@ class Cell(Letters):
 
     def _begin_control(self, worker: Worker) -> Coroutine[Any, Any, Any] | None:
         """Serve what overtakes messages, most urgent first. A coroutine is a turn."""
+        fault = self.take_fault()
+        if fault is not None:
+            self.fail(fault)
         if self.pending & STOP:
             self.begin_stopping()
         if self.pending & FINISH:

@@ -9,6 +9,7 @@ import msgspec
 
 from actors._core._actor import handler
 from actors._core._errors import TurnOverError
+from actors._core._ref import check_ref
 from actors._core._reply import Request
 
 # msgspec looks at the types of fields when it encodes; a turn never is encoded.
@@ -111,7 +112,12 @@ class ActorContext(Turn, eq=False):
         return cell.system.spawn_under(cell, factory, args, name, restart, mailbox, options)
 
     def watch(self, ref: ActorRef[Any]) -> None:
-        """Be told, by one `Terminated`, when *ref* ends; at once if it has."""
+        """Be told, by one `Terminated`, when *ref* ends; at once if it has.
+
+        Raises:
+            TypeError: if *ref* is no `ActorRef`.
+        """
+        check_ref(ref)
         ref.watch(self.ref)
 
     def unwatch(self, ref: ActorRef[Any]) -> None:

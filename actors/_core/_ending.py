@@ -105,6 +105,10 @@ class Ending(Patience):
 
     def begin_ending(self) -> None:
         """End this incarnation in order; the parent will start a new one."""
+        fault = self.take_fault()
+        if fault is not None:
+            self.fail(fault)
+            return
         self.pending &= ~(START | FINISH)
         if self.phase <= RUNNING:
             if self.phase == RUNNING and self.actor.has_stop_hook and self._has_time():
@@ -126,7 +130,7 @@ class Ending(Patience):
         """Fail with *error*, which comes from outside of any turn; interrupt the turn."""
         if not isinstance(error, Exception):
             self.system.fail(error)
-        if self.ctx is None:
+        if self.ctx is None and (self.parent is None or self.phase != RUNNING):
             self.fail(error)
             return
         kin = self.family()
@@ -134,11 +138,15 @@ class Ending(Patience):
             self.report_failure(error)
             return
         kin.fault = error
-        self.pending |= FAULT
-        self.interrupt()
+        if self.ctx is None:
+            # By way of the dispatcher: what fails from below may go far up.
+            self.wake(FAULT)
+        else:
+            self.pending |= FAULT
+            self.interrupt()
 
     def take_fault(self) -> BaseException | None:
-        """Return why the turn was interrupted, if it was for a fault."""
+        """Return what failed outside of any turn, if anything has: the turn's end, or ours."""
         if not self.pending & FAULT:
             return None
         self.pending &= ~FAULT
@@ -169,14 +177,21 @@ class Ending(Patience):
         if self.ctx is not None:
             self.pending |= STOP
             self.limit()
-        elif self.phase == RUNNING and self.kin is not None and self.kin.children:
-            # By way of the dispatcher, or a deep tree would be a deep recursion.
+        elif self.phase == RUNNING and self.kin is not None and self._is_supervisor(self.kin):
+            # By way of the dispatcher, or a deep tree would be a deep recursion: downwards, and
+            # upwards where the end of the last child ends its parent.
             self.wake(STOP)
         else:
             self.begin_stopping()
 
+    def _is_supervisor(self, kin: Kin) -> bool:
+        return bool(kin.children) or (kin.group is not None and self.parent is not None)
+
     def begin_stopping(self) -> None:
         """Leave the running phase for good; no turn is in progress."""
+        fault = self.take_fault()
+        if fault is not None:
+            self.report_failure(fault)
         if self.phase == ENDING and self.error is not None:
             self.report_failure(self.error)
         if self.phase == RUNNING and self.actor.has_stop_hook:

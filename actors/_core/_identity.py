@@ -133,6 +133,20 @@ class Identity:
         self.pending |= what
 
 
+def check_name(name: str) -> str:
+    """Return *name* if it can be a part of a path of names.
+
+    Raises:
+        TypeError: if it is no string.
+        ValueError: if it is empty, or could be mistaken for a path or for a made-up name.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an actor or a system is a string, not {name!r}")
+    if not name or set(name) & {"/", "#"}:
+        raise ValueError(f"an actor or a system can't be named {name!r}: use no '/' and no '#'")
+    return name
+
+
 @disable_ki_protection
 def make(factory: Callable[[], Actor]) -> Actor:
     """Make the object that handles an actor's messages. A user's code, which Ctrl-C interrupts."""

@@ -17,10 +17,10 @@ FINISH: Final = 8  # the incarnation has done its work
 NOTICES: Final = 16  # watched actors ended
 HOOK: Final = 32  # the stop hook has to run now
 HOOK_LATER: Final = 64  # it has to run once the children have stopped
-FAULT: Final = 128  # the turn that is being interrupted failed for a reason from outside
+FAULT: Final = 128  # something failed outside of any turn: one in progress is interrupted for it
 DRAIN: Final = 256  # stop when no message is left
 UNSTASH: Final = 512  # messages come back from the stash
 # What must not wait for the next message.
-URGENT: Final = START | STOP | WIND_DOWN | FINISH | HOOK
+URGENT: Final = START | STOP | WIND_DOWN | FINISH | HOOK | FAULT
 # What lets no more messages in.
 CLOSED: Final = STOP | DRAIN

@@ -205,10 +205,25 @@ class ActorRef(Generic[MessageT_contra]):
 
     @enable_ki_protection
     def watch(self, watcher: ActorRef[Any]) -> None:
-        """Have *watcher* told, by one `Terminated`, when this actor ends; at once if it has."""
+        """Have *watcher* told, by one `Terminated`, when this actor ends; at once if it has.
+
+        Raises:
+            TypeError: if *watcher* is no `ActorRef`.
+        """
+        check_ref(watcher)
         self._cell.watched_by(watcher._cell)
 
     @enable_ki_protection
     def unwatch(self, watcher: ActorRef[Any]) -> None:
         """Undo `watch`, if it isn't too late."""
         self._cell.unwatched_by(watcher._cell)
+
+
+def check_ref(ref: object) -> None:
+    """Refuse what isn't an actor's address.
+
+    Raises:
+        TypeError: if *ref* isn't one.
+    """
+    if not isinstance(ref, ActorRef):
+        raise TypeError(f"{ref!r} is no ActorRef, which is what `spawn` returns")

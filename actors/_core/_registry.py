@@ -29,8 +29,10 @@ class Registry:
 
     def register(self, name: str, cell: Cell) -> None:
         """Give *cell* the *name*; see `System.register`."""
+        if not isinstance(name, str):
+            raise TypeError(f"a registered name is a string, not {name!r}")
         if not name:
-            raise ValueError(f"a registered name is a string that isn't empty, not {name!r}")
+            raise ValueError("a registered name isn't empty")
         if cell.phase == STOPPED:
             raise ActorStoppedError(cell.name)
         owner = self._cells.get(name)

@@ -42,8 +42,8 @@ class Supervising(Ending):
 
     __slots__ = ()
 
-    def check_name(self, name: str | int) -> Group:
-        """Refuse a child if it can't have this name, or can't be at all.
+    def check_child(self, name: str | int) -> Group:
+        """Refuse a child if its name is taken, or it can't be at all.
 
         Raises:
             NameTakenError: if a living child has it.
@@ -52,11 +52,9 @@ class Supervising(Ending):
         if self.phase > RUNNING:
             raise ActorStoppedError(self.name, name)
         kin = self.kin or self.family()
-        if isinstance(name, str):  # a number that stands for a made-up one is never given twice
-            if not name or set(name) & {"/", "#"}:
-                raise ValueError(f"an actor can't be named {name!r}: use no '/' and no '#'")
-            if name in kin.children:
-                raise NameTakenError(f"{self.name}/{name}")
+        # A number that stands for a made-up one is never given twice.
+        if isinstance(name, str) and name in kin.children:
+            raise NameTakenError(f"{self.name}/{name}")
         if kin.group is None:
             kin.group = Group(has_time_limits=self.supervision.has_time_limits)
         return kin.group
@@ -82,7 +80,7 @@ class Supervising(Ending):
         """Take *child* in. Its name was checked, but its factory may have done anything since."""
         children = (self.kin or self.family()).children
         if self.phase > RUNNING or child.own_name in children:
-            self.check_name(child.own_name)
+            self.check_child(child.own_name)
         children[child.own_name] = child
 
     @property

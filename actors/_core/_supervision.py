@@ -8,7 +8,7 @@ random number and the doing stay with the caller.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # A longer row of restarts is forgotten, so that remembering it costs little.
 LONGEST_ROW: Final = 1000
+_SECONDS: Final = attrs.validators.optional(attrs.validators.gt(0))
 
 
 class Restart(enum.Enum):
@@ -46,7 +47,7 @@ class Backoff:
     )
     maximum: float = attrs.field(default=30.0, validator=attrs.validators.ge(0))
     jitter: float = attrs.field(default=0.2, validator=attrs.validators.ge(0))
-    reset_after: float | None = None
+    reset_after: float | None = attrs.field(default=None, validator=_SECONDS)
 
     def delay(self, restarts_in_a_row: int, chance: float) -> float:
         """Seconds to wait, for *chance* from 0 to 1."""
@@ -67,11 +68,16 @@ class Backoff:
         return failures[start:]
 
 
-def _as_tuple(types: Iterable[type[BaseException]]) -> tuple[type[BaseException], ...]:
-    return tuple(types)
+def _as_tuple(
+    types: type[BaseException] | Iterable[type[BaseException]],
+) -> tuple[type[BaseException], ...]:
+    return (types,) if isinstance(types, type) else tuple(types)
 
 
-_SECONDS: Final = attrs.validators.optional(attrs.validators.gt(0))
+def _are_errors(_: object, field: attrs.Attribute[Any], types: tuple[object, ...]) -> None:
+    for each in types:
+        if not (isinstance(each, type) and issubclass(each, BaseException)):
+            raise TypeError(f"{field.name} has to name classes of exceptions, not {each!r}")
 
 
 @attrs.frozen
@@ -104,11 +110,15 @@ class Supervision:
         default="one_for_one",
         validator=attrs.validators.in_(("one_for_one", "one_for_all", "rest_for_one")),
     )
-    max_restarts: int = attrs.field(default=3, validator=attrs.validators.ge(0))
+    max_restarts: int = attrs.field(
+        default=3, validator=[attrs.validators.instance_of(int), attrs.validators.ge(0)]
+    )
     period: float = attrs.field(default=5.0, validator=attrs.validators.gt(0))
-    backoff: Backoff = attrs.field(factory=Backoff)
+    backoff: Backoff = attrs.field(
+        factory=Backoff, validator=attrs.validators.instance_of(Backoff)
+    )
     retry_on: tuple[type[BaseException], ...] = attrs.field(
-        default=(Exception,), converter=_as_tuple
+        default=(Exception,), converter=_as_tuple, validator=_are_errors
     )
     budget: str = attrs.field(
         default="supervisor", validator=attrs.validators.in_(("supervisor", "child"))

@@ -35,6 +35,7 @@ from actors._core._errors import UndeliveredError
 from actors._core._explore import Explorer, exploring
 from actors._core._happenings import ActorFailed, DeadLetter, SystemEvent, ZombieActor
 from actors._core._hub import DeadLetters, Listener
+from actors._core._identity import check_name
 from actors._core._in_trio import check_in_trio
 from actors._core._inspect import SystemFacts, look_at
 from actors._core._kin import DEFAULT, Options
@@ -43,6 +44,7 @@ from actors._core._mailbox import MailboxPolicy
 from actors._core._patience import ZOMBIE_AFTER
 from actors._core._phases import STOPPED
 from actors._core._reasons import Killed, ShutDown
+from actors._core._ref import check_ref
 from actors._core._registry import Registry
 from actors._core._supervision import Restart, Supervision
 from actors._core._timers import Timers
@@ -102,7 +104,7 @@ class System:
         self._context = Context()
         self._context.run(ambient.set, self)
         self.root = Cell(self, None, name, partial(Guardian, supervision), DEFAULT)
-        self.root.check_name(0)
+        self.root.check_child(0)
         self.root.start()
 
     def __repr__(self) -> str:
@@ -153,7 +155,9 @@ class System:
             NameTakenError: if a living actor has the name.
             ActorStoppedError: if the actor has ended.
             ValueError: if it has another name, isn't of this system, or *name* is empty.
+            TypeError: if *ref* is no `ActorRef`, or *name* no string.
         """
+        check_ref(ref)
         cell = ref._cell  # noqa: SLF001  (the system and its refs are one module's)
         if cell.system is not self:
             raise ValueError(f"{ref.name} isn't an actor of this system")
@@ -211,13 +215,8 @@ class System:
             )
             if chosen.significant:
                 parent.check_significant(chosen)
-        if name is None:
-            own_name: str | int = next(self._numbers)
-        elif isinstance(name, str):
-            own_name = name
-        else:
-            raise TypeError(f"an actor's name is a string, not {name!r}")
-        group = parent.check_name(own_name)
+        own_name = next(self._numbers) if name is None else check_name(name)
+        group = parent.check_child(own_name)
         kind = self._timed_kind if group.has_time_limits else self._kind
         cell = kind(self, parent, own_name, partial(factory, *args) if args else factory, chosen)
         parent.adopt(cell)
@@ -436,9 +435,13 @@ def open_system(
             (`actors.testing`) that one's seed is followed instead.
 
     Raises:
-        ValueError: if *shutdown_budget* is negative.
+        ValueError: if *shutdown_budget* is negative, or *name* can't be the first part of a path.
+        TypeError: if *supervision* is none.
         RestartLimitError: out of the block, if an actor crashed too often.
     """
+    check_name(name)
+    if not isinstance(supervision, Supervision | None):
+        raise TypeError(f"supervision must be a Supervision, not {supervision!r}")
     if not shutdown_budget >= 0:
         raise ValueError(f"shutdown_budget must be a number of seconds, not {shutdown_budget!r}")
     return System(name, supervision or Supervision(), shutdown_budget, seed)

@@ -111,9 +111,9 @@ class TimedCell(Cell):
         super().started()
         self._rest()
 
-    def check_name(self, name: str | int) -> Group:
+    def check_child(self, name: str | int) -> Group:
         """Let a child be, whose end will count."""
-        group = super().check_name(name)
+        group = super().check_child(name)
         group.counts_children = True
         return group
 

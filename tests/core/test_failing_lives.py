@@ -359,6 +359,63 @@ async def test_a_constructor_that_ends_its_own_actor_leaves_no_zombie(
             refs[0].tell_nowait(1)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_restarts": -1},
+        {"max_restarts": 1.5},
+        {"period": float("nan")},
+        {"backoff": 3},
+        {"retry_on": (3,)},
+        {"strategy": "all"},
+    ],
+)
+def test_a_supervision_that_makes_no_sense_is_refused(wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
+        Supervision(**wrong)
+
+
+def test_one_class_of_errors_needs_no_tuple() -> None:
+    only: Any = KeyError
+    assert Supervision(retry_on=only).retry_on == (KeyError,)
+    with pytest.raises(ValueError, match="reset_after"):
+        Backoff(reset_after=-1)
+
+
+def test_a_system_is_not_opened_under_a_name_or_rules_that_are_none() -> None:
+    wrong: Any
+    for wrong in ("", "a/b", "a#1"):
+        with pytest.raises(ValueError, match="can't be named"):
+            open_system(wrong)
+    for wrong in (5, None):
+        with pytest.raises(TypeError, match="is a string"):
+            open_system(wrong)
+    wrong = 3
+    with pytest.raises(TypeError, match="must be a Supervision, not 3"):
+        open_system(supervision=wrong)
+
+
+async def test_what_is_no_ref_can_neither_watch_nor_be_watched_nor_have_a_name(
+    autojump_clock: Any,
+) -> None:
+    wrong: Any = "system/door"
+
+    async def watch(ctx: ActorContext) -> None:
+        ctx.watch(wrong)
+
+    async with open_system() as system:
+        ref = system.spawn(Doer)
+        with pytest.raises(TypeError, match="is no ActorRef"):
+            ref.watch(wrong)
+        with pytest.raises(TypeError, match="is no ActorRef"):
+            await ref.ask(Do(watch))
+        with pytest.raises(TypeError, match="is no ActorRef"):
+            system.register("door", wrong)
+        wrong = 7
+        with pytest.raises(TypeError, match="is a string"):
+            system.register(wrong, ref)
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "a#1"])
 async def test_a_name_that_could_be_mistaken_is_refused(name: str, autojump_clock: Any) -> None:
     async with open_system() as system:
