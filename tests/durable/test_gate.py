@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -352,3 +353,56 @@ def test_a_cancel_anywhere_leaves_what_a_resume_brings_to_the_same_end() -> None
         assert result.get_outputs() == [6]
 
     assert cancel_everywhere(scenario) > 10
+
+
+class RefusingLog:
+    """A log that says at once that it can't; then it has a hole, until it is opened again."""
+
+    def __init__(self, inner: Any, is_away: Callable[[], bool]) -> None:
+        self._inner, self._is_away, self._has_hole = inner, is_away, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def append(self, commit: Any, saved: Any) -> bool:
+        if self._has_hole or self._is_away():
+            self._has_hole = True
+            raise StorageError("no room")
+        is_safe: bool = self._inner.append(commit, saved)
+        return is_safe
+
+
+@pytest.mark.parametrize("back_at", [4, 6])
+async def test_with_warn_a_store_that_refuses_at_once_gets_all_when_it_is_back(
+    back_at: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The last turn is the sixth: it may be back only when nothing more is to come."""
+    ran: list[str] = []
+
+    @executor(id="back")
+    async def back(message: int, ctx: WorkflowContext[int, int]) -> None:
+        ran.append("back")
+        await trio.sleep(1)
+        await ctx.yield_output(message)
+        await ctx.send_message(message)
+
+    class Refusing(InMemoryCheckpointStorage):
+        async def open_run(self, *args: Any, **kwargs: Any) -> Any:
+            log = await super().open_run(*args, **kwargs)
+            return RefusingLog(log, lambda: storage_is_away() and log.sequence >= 2)
+
+    def storage_is_away() -> bool:
+        return not ran
+
+    storage = Refusing()
+    nodes: list[Any] = [Node(name) for name in "abcde"]
+    nodes.insert(back_at - 1, back)
+    workflow = chain(*nodes, checkpoint_storage=storage, name="flow", on_checkpoint_error="warn")
+    with trio.fail_after(60):
+        result = await workflow.run(1)
+    outputs = result.get_outputs()
+    assert len(outputs) == 6
+    assert [e.type for e in result].count("checkpoint_failed") >= 1
+    resumed = await workflow.run(checkpoint_id=await latest(storage))
+    assert resumed.get_outputs() == outputs
+    assert [e for e in resumed if e.type == "executor_invoked"] == []

@@ -107,16 +107,17 @@ class DurableGate:
 
         A run that ended well waits as long as it takes, one that didn't for a limited time.
         """
-        log = self._log
-        if log is None:
+        if self._log is None:
             return  # noqa: ASYNC910  (it was never opened)
         ending = Ending.of(run, escaped)
         with trio.CancelScope(shield=not ending.is_quiet) as scope:
             if not ending.is_quiet:
                 scope.deadline = trio.current_time() + BUDGET
             try:
+                if self._is_broken and self._warns:
+                    await self._reopen()  # it may be back, and nothing comes any more that tries
                 self._write_ending(run, ending)
-                await log.flush()
+                await self._log.flush()
                 if not ending.is_quiet:
                     await _mend(run)
             except Exception as exc:  # noqa: BLE001  (the run's error, raised by whoever calls us)
@@ -124,7 +125,7 @@ class DurableGate:
         if scope.cancelled_caught:
             self._note_failure(StorageError(f"the storage did not answer within {BUDGET:g} s"))
         undelivered = len(run.conductor.outbox.leftovers)
-        run.carry.position = self._opening.place_of(log, undelivered)
+        run.carry.position = self._opening.place_of(self._log, undelivered)
 
     def _write_ending(self, run: Run, ending: Ending) -> None:
         if self._is_broken or (ending.is_quiet and self._durability != "end"):
@@ -281,17 +282,26 @@ class DurableGate:
             assert self._log is not None, "a run is opened before it starts"
             is_safe = self._log.append(commit, partial(self._saved, ticket))
         except Exception as exc:
-            if not self._warns or isinstance(exc, StaleWriterError):
+            if not self._is_warned_of(ticket, exc):
                 # Whoever catches it could only wait for ever: nothing is let out any more.
                 self._not_saved(ticket, exc)
                 raise
-            # What is not stored now is, with the next commit.
-            self._warn(exc)
-            self._saved(ticket, None)
             return
         changes.clear()
         if is_safe or self._durability == "async":
             self._saved(ticket, None)
+
+    def _is_warned_of(self, ticket: Ticket[Callable[[], object]], error: Exception) -> bool:
+        """A commit was refused at once: go on without it, unless that fails the run."""
+        if not self._warns or isinstance(error, StaleWriterError):
+            return False
+        if isinstance(error, StorageError):  # its log has a hole now
+            self._not_saved(ticket, error)
+            return True
+        # What is not stored now is, with the next commit.
+        self._warn(error)
+        self._saved(ticket, None)
+        return True
 
     def _saved(self, ticket: Ticket[Callable[[], object]], error: BaseException | None) -> None:
         """Hear from the store that a commit is safe, or isn't. Must not raise."""
@@ -346,14 +356,7 @@ class DurableGate:
             before, self._log = self._log, await self._opening.reopen(run.run_id)
             assert before is not None, "a run is opened before it starts"
             _require_next(before, self._log)
-            whole = self._whole(run)
-            self._changes.clear()
-            facts = self._facts(run.conductor, "")
-            commit = Commit(whole, (), "round", facts, is_whole=True)
-            self._is_broken = False
-            ticket = self._prefix.add(_nothing)
-            if self._log.append(commit, partial(self._saved, ticket)):
-                self._saved(ticket, None)
+            self._write_whole(run, self._log)
         except Exception as exc:  # noqa: BLE001  (the next commit tries again)
             self._is_broken = True
             if isinstance(exc, StaleWriterError):
@@ -362,6 +365,21 @@ class DurableGate:
                 await trio.sleep(0.1)
         finally:
             self._is_reopening = False
+
+    def _write_whole(self, run: Run, log: RunLog) -> None:
+        whole = self._whole(run)
+        self._changes.clear()
+        commit = Commit(whole, (), "round", self._facts(run.conductor, ""), is_whole=True)
+        self._is_broken = False
+        ticket = self._prefix.add(_nothing)
+        try:
+            is_safe = log.append(commit, partial(self._saved, ticket))
+        except Exception:
+            self._is_broken = True
+            self._saved(ticket, None)  # nothing waits behind it
+            raise
+        if is_safe:
+            self._saved(ticket, None)
 
 
 def _require_next(before: RunLog, now: RunLog) -> None:
