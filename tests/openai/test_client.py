@@ -489,3 +489,25 @@ async def test_models_of_azure_are_asked_by_the_sdk_that_knows_them(server: Fake
     assert response.text == "hi"
     assert server.requests[0].path.startswith("/openai/deployments/mine/chat/completions")
     assert server.requests[0].headers["api-key"] == "k"
+
+
+@pytest.mark.parametrize("place", ["options", "client_kwargs"])
+async def test_what_goes_beside_a_request_may_be_said_in_two_places(
+    server: FakeOpenAI, client: OpenAIChatCompletionClient, place: str
+) -> None:
+    server.add(says("hi"))
+    beside: dict[str, Any] = {
+        "extra_body": {"top_k": 5},
+        "extra_headers": {"X-Trace": "7"},
+        "extra_query": {"version": "2"},
+        "timeout": 3,
+    }
+
+    given: Any = {place: beside}
+    await client.get_response("question", **given)
+
+    [request] = server.requests
+    assert request.headers["x-trace"] == "7"
+    assert request.path.endswith("?version=2")
+    assert request.body["top_k"] == 5
+    assert not set(beside) & set(request.body)

@@ -104,6 +104,10 @@ class OpenAIChatCompletionClient(
     ``OPENAI_API_KEY``, ``OPENAI_BASE_URL``, ``OPENAI_ORG_ID``, and for the model
     ``OPENAI_CHAT_COMPLETION_MODEL``, then ``OPENAI_MODEL``.
 
+    Options that the API doesn't know go to the endpoint as they are. ``extra_body`` adds to the
+    request, ``extra_headers``, ``extra_query`` and ``timeout`` are of this call only; they may
+    stand among the options or in ``client_kwargs``.
+
     One client may be used by many tasks, and again after ``aclose()``. Use ``async with`` to
     close its idle connections at the end.
 

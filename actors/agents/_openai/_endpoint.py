@@ -55,7 +55,7 @@ class EndpointSettings(TypedDict, total=False):
 
 
 _NO_RETRIES: Final = RetryPolicy(max_retries=0)
-_PER_CALL: Final = ("extra_headers", "extra_query", "timeout")
+_PER_CALL: Final[tuple[str, ...]] = ("extra_headers", "extra_query", "timeout")
 
 
 class OpenAIEndpointClient(BaseChatClient[OptionsT], abc.ABC):
@@ -206,9 +206,12 @@ class _Call:
         self._client = client
         self._late = client._late  # noqa: SLF001 - a part of that class
         self._messages = messages
-        self._options = options
-        self._given = {k: kwargs[k] for k in _PER_CALL if kwargs.get(k) is not None}
-        headers = {"Accept-Encoding": ACCEPTED} | dict(kwargs.get("extra_headers") or {})
+        # What the SDK takes beside the body may stand among the options, too.
+        beside = {k: v for k, v in (*options.items(), *kwargs.items()) if v is not None}
+        self._extra_body = dict(beside.get("extra_body") or {})
+        self._options = {k: v for k, v in options.items() if k not in (*_PER_CALL, "extra_body")}
+        self._given = {k: beside[k] for k in _PER_CALL if k in beside}
+        headers = {"Accept-Encoding": ACCEPTED} | dict(beside.get("extra_headers") or {})
         self._given["extra_headers"] = headers
         model = options.get("model") or client.model
         self._endpoint = f"{client.service_url()} (model {model})"
@@ -242,6 +245,7 @@ class _Call:
         body = self._client._body(  # noqa: SLF001 - a part of that class
             self._messages, self._options, stream=stream
         )
+        body |= self._extra_body
         return body if self._late is None else {**self._late.extra_body, **body}
 
     async def _try(self, body: dict[str, Any]) -> ChatResponse[Any]:
