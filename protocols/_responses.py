@@ -67,7 +67,11 @@ def _to_usage(given: UsageDetails | Mapping[str, Any] | None) -> UsageDetails | 
 
 def _that_wait(contents: Iterable[Content]) -> list[Content]:
     # Asked of each update. Few items have any of the rarer fields at all.
-    return [item for item in contents if item._rest and item.user_input_request]  # noqa: SLF001
+    found: list[Content] = []
+    for item in contents:
+        if item._rest and item.user_input_request:  # noqa: SLF001
+            found.append(item)  # noqa: PERF401  (a comprehension makes a function first)
+    return found
 
 
 def _new_aggregate() -> Aggregate:
@@ -273,6 +277,8 @@ class AgentResponse(_Response[ValueT]):
     @property
     def user_input_requests(self) -> list[Content]:
         """The items, of all messages, that wait for a person."""
+        if len(self.messages) == 1:  # as nearly always
+            return _that_wait(self.messages[0].contents)
         return [item for message in self.messages for item in _that_wait(message.contents)]
 
 

@@ -117,6 +117,8 @@ class AgentSession:
 
     def held_messages(self) -> list[Message]:
         """Give the messages that history providers keep here and give to the model again."""
+        if not self.state:
+            return []
         return [
             message
             for part in self.state.values()

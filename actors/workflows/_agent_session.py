@@ -64,8 +64,10 @@ def settle_replay(
         ctx: of the turn; another agent's answer is news and no repetition.
     """
     known = getattr(session, "service_session_id", None)
+    if known is None:
+        return new
     is_request = isinstance(ctx.delivery.message, AgentExecutorRequest)
-    if known is None or not is_request or not any(m.role == "assistant" for m in new):
+    if not is_request or not any(m.role == "assistant" for m in new):
         return new
     is_pointer = getattr(getattr(agent, "client", None), "is_pointer", None)
     if callable(is_pointer) and is_pointer(known):
