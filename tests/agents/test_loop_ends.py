@@ -10,7 +10,8 @@ import trio
 from actors import Agent, AgentSession, FunctionInvocationContext, cancel_after_turn, tool
 from actors.agents._loop._decide import BUDGET_KEY, FALLBACK
 from actors.testing import ScriptedChatClient
-from tests.agents.toolkit import both, call, calls, run, shape
+from protocols import ChatResponse, Message
+from tests.agents.toolkit import both, call, calls, results, run, shape
 
 
 def noop() -> Any:
@@ -172,3 +173,40 @@ async def test_no_tool_is_given_what_is_for_the_pipeline(way: str) -> None:
     assert [{key: each[key] for key in each.keys() & given.keys()} for each in seen] == [
         {"user": "u"}
     ] * 2
+
+
+# ---------------------------------------------------------------- answers with odd ids
+
+
+class Whole(ScriptedChatClient):
+    """Answers with the very messages that it was given, which a script would put together."""
+
+    def __init__(self, *replies: Any) -> None:
+        super().__init__()
+        self.replies = list(replies)
+
+    def _inner_get_response(self, *, messages: Any, **kwargs: Any) -> Any:
+        self.asked = list(messages)
+        return self._answer()
+
+    async def _answer(self) -> ChatResponse[Any]:
+        reply = self.replies.pop(0)
+        message = reply if isinstance(reply, Message) else Message("assistant", reply)
+        return ChatResponse(messages=[message])
+
+
+@pytest.mark.parametrize("call_id", ["x", "", None])
+async def test_calls_that_share_an_id_are_all_made_and_told_apart(call_id: Any) -> None:
+    """Case H3 of the list, for a client that isn't ours: once each, in order, unique ids."""
+    double = tool(lambda x: str(2 * int(x)), name="double")
+    twice = [call(call_id, "double", f'{{"x": "{x}"}}') for x in (1, 2, 2)]
+    client = Whole(calls(*twice), "end")
+    agent = Agent(client, tools=double)
+    session = agent.create_session()
+    response = await run(agent, "whole", "hi", session=session)
+    assert response.text == "end"
+    assert [said for _, said in results(response.messages)] == ["2", "4"]  # one was told twice
+    for messages in (client.asked, session.held_messages()):
+        made = [item.call_id for one in messages for item in one.contents if item.arguments]
+        assert len(set(made)) == 2
+        assert made == [found for found, _ in results(messages)] or not call_id

@@ -45,6 +45,7 @@ from actors.agents._loop._transcript import (
     calls_in,
     declared_flag,
     for_model,
+    with_distinct_calls,
     with_pauses,
     without_calls,
 )
@@ -258,6 +259,9 @@ class ToolLoop:
     ) -> list[Message]:
         """Take an answer of the model, make its calls, and give the messages that this adds."""
         self._note(response)
+        messages = with_distinct_calls(said := response.messages)
+        if messages is not said:
+            response = attrs.evolve(response, messages=messages)
         calls = calls_in(response.messages)
         if self.without_tools and (calls or has_approvals(response.messages)):
             return self._stop_calling(response)  # noqa: ASYNC910 (the model was asked just before, or is next)

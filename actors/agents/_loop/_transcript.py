@@ -8,6 +8,7 @@ result, and a call without one is left out, until it has one.
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -40,6 +41,39 @@ def for_model(messages: list[Message]) -> list[Message]:
         else:
             found.append(message)
     return found
+
+
+def with_distinct_calls(messages: Sequence[Message]) -> Sequence[Message]:
+    """Give an answer of a model in which no two calls have one id.
+
+    Some services give several calls one id, or none: all but the first of these get an id of
+    ours. The very same call once more is one that was told twice: it is left out.
+    """
+    calls = [item for message in messages for item in message.contents if _is_call(item)]
+    if len({call.call_id for call in calls}) == len(calls):
+        return messages
+    seen: dict[str | None, list[Content]] = {}
+    return [
+        attrs.evolve(message, contents=[*_distinct(message.contents, seen)])
+        for message in messages
+    ]
+
+
+def _distinct(
+    items: Iterable[Content], seen: dict[str | None, list[Content]]
+) -> Iterable[Content]:
+    for item in items:
+        if not _is_call(item):
+            yield item
+            continue
+        before = seen.setdefault(item.call_id, [])
+        if not any(one.name == item.name and one.arguments == item.arguments for one in before):
+            before.append(item)
+            yield item if len(before) == 1 else _renamed(item)
+
+
+def _renamed(call: Content) -> Content:
+    return attrs.evolve(call, call_id=f"call_{uuid.uuid4().hex}")
 
 
 def _matters(item: Content) -> bool:
