@@ -7,6 +7,9 @@
 # what it entered stays open inside, which corrupts trio's stack of scopes. And a nursery whose
 # task crashed cancels what is nested in it; its neighbours should be left in order instead.
 #
+# What is done to enter is part of the turn that waits for it: an ask of the actor itself, say,
+# would wait for ever, and is told so. From then on the task is in no turn.
+#
 # The order of leaving is that of an exit stack: the youngest first, one after the other.
 """The tasks in which an actor keeps what must outlive its turns."""
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from actors._core._cell import Cell
+    from actors._core._dispatch import Worker
 
 T = TypeVar("T")
 
@@ -29,8 +33,11 @@ T = TypeVar("T")
 class Resource:
     """One context manager, and the task that is inside it."""
 
-    def __init__(self, home: Home, manager: AbstractAsyncContextManager[Any]) -> None:
+    def __init__(
+        self, home: Home, manager: AbstractAsyncContextManager[Any], turn: Worker | None
+    ) -> None:
         self._home = home
+        self._turn = turn
         self._manager = manager
         self._scope = trio.CancelScope()
         self._leave = trio.Event()
@@ -50,21 +57,30 @@ class Resource:
         """Leave it without patience."""
         self._scope.cancel()
 
+    def settle(self) -> None:
+        """It is entered, or never will be, or nobody waits for that any more."""
+        if self.task is not None:
+            self._home.workers.pop(self.task, None)
+        self._turn = None
+        self.settled.set()
+
     async def run(self) -> None:  # noqa: ASYNC910  (nobody waits for the task itself)
         """Enter, keep, leave. Errors of it are the actor's, not the system's."""
         self.task = trio.lowlevel.current_task()
+        if self._turn is not None:
+            self._home.workers[self.task] = self._turn
         passing: BaseException | None = None
         try:
             with self._scope:
                 async with self._manager as self.value:
                     self._is_entered = True
-                    self.settled.set()
+                    self.settle()
                     await self._leave.wait()
         except BaseException as exc:  # noqa: BLE001, ASYNC103  (what is trio's passes on)
             passing, real = split(exc)
             self.error = None if real is None else bare(real)
         self._home.left(self, self.error if self._is_entered else None)
-        self.settled.set()
+        self.settle()
         if passing is not None:
             raise passing
 
@@ -75,6 +91,7 @@ class Home:
     def __init__(self, cell: Cell, nursery: trio.Nursery) -> None:
         self._cell = cell
         self._nursery = nursery
+        self.workers = cell.dispatcher.workers
         self._resources: list[Resource] = []
 
     async def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
@@ -82,7 +99,8 @@ class Home:
 
         If the caller is cancelled meanwhile, nothing stays entered.
         """
-        resource = Resource(self, manager)
+        turn = self._cell.dispatcher.worker_of(trio.lowlevel.current_task())
+        resource = Resource(self, manager, turn)
         self._resources.append(resource)
         self._nursery.start_soon(
             resource.run, name=f"{type(manager).__name__} of {self._cell.name}"
@@ -94,6 +112,7 @@ class Home:
         finally:
             if not is_mine:
                 resource.leave()
+                resource.settle()
         if resource.error is not None:
             raise resource.error
         return resource.value  # type: ignore[no-any-return]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
@@ -171,6 +172,43 @@ async def test_who_gave_up_waiting_for_room_waits_no_more(autojump_clock: Any) -
         await giver.ask(Do(give_up))
         assert await full.ask(Do(ask_back)) == (4,)
         assert await full.ask(2) == (1, 2)
+
+
+async def test_what_is_entered_for_a_turn_cannot_ask_the_actor_whose_turn_it_is(
+    autojump_clock: Any,
+) -> None:
+    """Case I15 of the list: the question comes from another task, but the turn waits for it."""
+
+    @asynccontextmanager
+    async def asking(ref: ActorRef[Any]) -> AsyncIterator[Any]:
+        yield await ref.ask(1)
+
+    async with open_system() as system:
+        other, ref = system.spawn(Doer), system.spawn(Doer)
+
+        async def enter(ctx: ActorContext) -> Any:
+            return await ctx.enter(asking(other))
+
+        async def enter_mine(ctx: ActorContext) -> Any:
+            return await ctx.enter(asking(ctx.ref))
+
+        async def give_up(ctx: ActorContext) -> None:
+            with trio.move_on_after(1):
+                await ctx.enter(asking(other))
+
+        assert await ref.ask(Do(enter)) == (1,)
+        with pytest.raises(DeadlockError, match="doer#2 waits for system/doer#2"):
+            await ref.ask(Do(enter_mine))
+        hold = trio.Event()
+
+        async def wait(ctx: ActorContext) -> None:
+            await hold.wait()
+
+        other.tell_nowait(Do(wait))
+        await ref.ask(Do(give_up))
+        assert ref._cell.kin is not None
+        assert not ref._cell.kin.waits_for
+        hold.set()
 
 
 async def test_a_circle_of_a_full_mailbox_and_an_ask_is_told(autojump_clock: Any) -> None:
