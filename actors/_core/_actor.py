@@ -104,6 +104,7 @@ def _collect(cls: type[Actor]) -> dict[type, Callable[..., Any]]:
         function = inspect.getattr_static(cls, name)
         if getattr(function, MARK, None) is None:
             _check_override(cls, name, function)
+            _check_kind(cls, name, function)
             continue
         for kind in getattr(function, MARK) or _message_types(function):
             if kind in handlers:
@@ -122,6 +123,15 @@ def _check_override(cls: type[Actor], name: str, function: Any) -> None:
         raise TypeError(
             f"{cls.__name__}.{name} overrides a handler: mark it with @handler, too "
             f"(or say `{name} = None` to handle such messages no more)"
+        )
+
+
+def _check_kind(cls: type[Actor], name: str, function: Any) -> None:
+    """A handler of another kind, for executors of workflows, would silently be none."""
+    if hasattr(function, "__handler_spec__"):
+        raise TypeError(
+            f"{cls.__name__}.{name} is marked as a handler of an executor: annotate its context "
+            "with ActorContext to make it one of an actor"
         )
 
 

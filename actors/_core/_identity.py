@@ -150,6 +150,11 @@ def check_name(name: str) -> str:
 @disable_ki_protection
 def make(factory: Callable[[], Actor]) -> Actor:
     """Make the object that handles an actor's messages. A user's code, which Ctrl-C interrupts."""
+    if not callable(factory):
+        raise TypeError(
+            f"an actor is made anew for each incarnation, so give its class, or a function that "
+            f"makes one, and not {factory!r}"
+        )
     actor: object = factory()
     if not isinstance(actor, Actor):
         raise TypeError(f"{factory!r} made a {type(actor).__name__}, which isn't an Actor")

@@ -9,6 +9,7 @@ import attrs
 import trio
 from attrs.validators import ge, instance_of
 
+from actors._core._checks import at_least, instance
 from actors._core._mailbox import MailboxPolicy
 from actors._core._supervision import Restart
 
@@ -29,14 +30,12 @@ if TYPE_CHECKING:
 class Options:
     """How an actor was spawned. Shared by all that are spawned alike."""
 
-    restart: Restart = attrs.field(default=Restart.PERMANENT, validator=instance_of(Restart))
-    mailbox: MailboxPolicy = attrs.field(
-        factory=MailboxPolicy, validator=instance_of(MailboxPolicy)
-    )
+    restart: Restart = attrs.field(default=Restart.PERMANENT, validator=instance(Restart))
+    mailbox: MailboxPolicy = attrs.field(factory=MailboxPolicy, validator=instance(MailboxPolicy))
     shutdown: float = attrs.field(default=5.0, validator=[instance_of((int, float)), ge(0)])
-    significant: bool = attrs.field(default=False, validator=instance_of(bool))
-    redeliver: int = attrs.field(default=0, validator=[instance_of(int), ge(0)])
-    dedicated_task: bool = attrs.field(default=False, validator=instance_of(bool))
+    significant: bool = attrs.field(default=False, validator=instance(bool))
+    redeliver: int = attrs.field(default=0, validator=at_least(0))
+    dedicated_task: bool = attrs.field(default=False, validator=instance(bool))
 
 
 DEFAULT: Final = Options()

@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import attrs
 from trio.lowlevel import reschedule
 
+from actors._core._checks import at_least, one_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -51,10 +53,8 @@ class MailboxPolicy:
             is told by a `MailboxFullError`.
     """
 
-    capacity: int = attrs.field(
-        default=1000, validator=[attrs.validators.instance_of(int), attrs.validators.ge(1)]
-    )
-    overflow: str = attrs.field(default="block", validator=attrs.validators.in_(OVERFLOWS))
+    capacity: int = attrs.field(default=1000, validator=at_least(1))
+    overflow: str = attrs.field(default="block", validator=one_of(*OVERFLOWS))
 
 
 @attrs.frozen

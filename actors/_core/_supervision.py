@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
+from actors._core._checks import at_least, instance, one_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -108,26 +110,20 @@ class Supervision:
 
     strategy: str = attrs.field(
         default="one_for_one",
-        validator=attrs.validators.in_(("one_for_one", "one_for_all", "rest_for_one")),
+        validator=one_of("one_for_one", "one_for_all", "rest_for_one"),
     )
-    max_restarts: int = attrs.field(
-        default=3, validator=[attrs.validators.instance_of(int), attrs.validators.ge(0)]
-    )
+    max_restarts: int = attrs.field(default=3, validator=at_least(0))
     period: float = attrs.field(default=5.0, validator=attrs.validators.gt(0))
-    backoff: Backoff = attrs.field(
-        factory=Backoff, validator=attrs.validators.instance_of(Backoff)
-    )
+    backoff: Backoff = attrs.field(factory=Backoff, validator=instance(Backoff))
     retry_on: tuple[type[BaseException], ...] = attrs.field(
         default=(Exception,), converter=_as_tuple, validator=_are_errors
     )
-    budget: str = attrs.field(
-        default="supervisor", validator=attrs.validators.in_(("supervisor", "child"))
-    )
+    budget: str = attrs.field(default="supervisor", validator=one_of("supervisor", "child"))
     turn_timeout: float | None = attrs.field(default=None, validator=_SECONDS)
     idle_timeout: float | None = attrs.field(default=None, validator=_SECONDS)
     auto_shutdown: str = attrs.field(
         default="never",
-        validator=attrs.validators.in_(("never", "any_significant", "all_significant")),
+        validator=one_of("never", "any_significant", "all_significant"),
     )
 
     @property

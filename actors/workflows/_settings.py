@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
+
+from actors._core._checks import at_least, one_of
 
 if TYPE_CHECKING:
     # Whoever supervises has loaded it.
@@ -39,25 +41,6 @@ def check_own(executor_id: str, supervision: Supervision) -> None:
 def _of_one(_: object, __: object, given: Supervision | None) -> None:
     if given is not None:
         _check_strategy("the supervision of a workflow", given)
-
-
-def _one_of(*known: str | None) -> Callable[[object, Any, object], None]:
-    def check(_: object, option: Any, given: object) -> None:
-        if given not in known:
-            names = " or ".join(map(repr, known))
-            raise ValueError(f"a workflow's {option.name} is {names}, not {given!r}")
-
-    return check
-
-
-def _at_least(least: int) -> Callable[[object, Any, object], None]:
-    def check(_: object, option: Any, given: object) -> None:
-        if not isinstance(given, int) or isinstance(given, bool):
-            raise TypeError(f"a workflow's {option.name} is an int, not {given!r}")
-        if given < least:
-            raise ValueError(f"a workflow's {option.name} is at least {least}, not {given}")
-
-    return check
 
 
 def _a_storage(_: object, __: object, given: object) -> None:
@@ -105,21 +88,21 @@ class Settings:
 
     name: str
     description: str | None = None
-    max_iterations: int = attrs.field(default=DEFAULT_MAX_ITERATIONS, validator=_at_least(0))
+    max_iterations: int = attrs.field(default=DEFAULT_MAX_ITERATIONS, validator=at_least(0))
     checkpoint_storage: Any = attrs.field(default=None, validator=_a_storage)
-    schedule: Schedule = attrs.field(default="superstep", validator=_one_of("superstep", "flow"))
+    schedule: Schedule = attrs.field(default="superstep", validator=one_of("superstep", "flow"))
     supervision: Supervision | None = attrs.field(default=None, validator=_of_one)
     own_supervision: Mapping[str, Supervision] = MappingProxyType({})
     on_error: Mapping[str, str] = MappingProxyType({})
     strict_types: bool = False
     durability: Durability | None = attrs.field(
-        default=None, validator=_one_of("sync", "async", "end", None)
+        default=None, validator=one_of("sync", "async", "end", None)
     )
     on_checkpoint_error: OnCheckpointError = attrs.field(
-        default="raise", validator=_one_of("raise", "warn")
+        default="raise", validator=one_of("raise", "warn")
     )
-    max_attempts: int = attrs.field(default=DEFAULT_MAX_ATTEMPTS, validator=_at_least(1))
-    max_in_flight: int = attrs.field(default=DEFAULT_MAX_IN_FLIGHT, validator=_at_least(1))
+    max_attempts: int = attrs.field(default=DEFAULT_MAX_ATTEMPTS, validator=at_least(1))
+    max_in_flight: int = attrs.field(default=DEFAULT_MAX_IN_FLIGHT, validator=at_least(1))
 
     def supervision_of(self, executor_id: str) -> Supervision | None:
         """Return which failed turns of an executor are tried again, and how long they may take."""

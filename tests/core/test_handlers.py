@@ -13,10 +13,14 @@ from actors import (
     Actor,
     ActorContext,
     AskTimeoutError,
+    MailboxPolicy,
+    Supervision,
+    WorkflowContext,
     handler,
     open_system,
 )
 from actors._core._actor import handler as actor_handler
+from actors._core._kin import Options
 
 
 class Animal:
@@ -116,6 +120,43 @@ def test_a_handler_has_to_be_async() -> None:
 
     with pytest.raises(TypeError, match=r"handle must be async to be a handler"):
         actor_handler(handle)
+
+
+def test_a_handler_of_an_executor_is_none_of_an_actor() -> None:
+    with pytest.raises(TypeError, match="annotate its context with ActorContext"):
+
+        class Mistaken(Actor):
+            @handler
+            async def says(self, message: Dog, ctx: WorkflowContext) -> None: ...
+
+
+@pytest.mark.parametrize("given", [Says(), "Says", None], ids=["instance", "name", "None"])
+async def test_an_actor_is_spawned_by_its_class(given: Any) -> None:
+    async with open_system() as system:
+        with pytest.raises(
+            TypeError, match="is made anew for each incarnation, so give its class"
+        ):
+            system.spawn(given)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: MailboxPolicy(overflow="drop"), "overflow is 'block' or 'reject'.*, not 'drop'"),
+        (lambda: MailboxPolicy(capacity=0), "capacity is at least 1, not 0"),
+        (lambda: Supervision(strategy="one_for_two"), "strategy is 'one_for_one' or .*_two'"),
+        (lambda: Supervision(max_restarts=-1), "max_restarts is at least 0, not -1"),
+        (
+            lambda: Options(restart="always"),
+            r"restart is a Restart \(Restart.PERM.*, not 'always'",
+        ),
+        (lambda: Options(mailbox=10), "mailbox is a MailboxPolicy, not 10"),  # type: ignore[arg-type]
+    ],
+    ids=["overflow", "capacity", "strategy", "max_restarts", "restart", "mailbox"],
+)
+def test_what_is_wrong_with_an_option_is_said_in_one_line(make: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{words}$"):
+        make()
 
 
 def test_a_handler_takes_a_message_and_a_context() -> None:
