@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.observability._names import OtelAttr
 from actors.observability._operations import Operation, is_heard, is_traced
@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors.workflows._conductor import Conductor
-    from actors.workflows._run import Run
+    from actors.workflows._functional._workflow import FunctionalWorkflow
+    from actors.workflows._life import Life
     from actors.workflows._tracing import Tracing
     from actors.workflows._workflow import Workflow
 
-RunT = TypeVar("RunT", bound="Run")
+RunT = TypeVar("RunT", bound="Life")
 
 
 def recorded(
-    workflow: Workflow,
-    make: Callable[[Callable[[Run], None]], RunT],
-    on_end: Callable[[Run], None],
+    workflow: Workflow | FunctionalWorkflow[Any],
+    make: Callable[[Callable[[Any], None]], RunT],
+    on_end: Callable[[Any], None],
 ) -> RunT:
     """Make a run that is recorded as a span, if somebody listens.
 
@@ -37,16 +38,16 @@ def recorded(
     operation = Operation(
         f"{OtelAttr.WORKFLOW_RUN_SPAN} {workflow.name}",
         {
-            OtelAttr.WORKFLOW_ID: workflow.id,
+            OtelAttr.WORKFLOW_ID: getattr(workflow, "id", None),
             OtelAttr.WORKFLOW_NAME: workflow.name,
-            OtelAttr.WORKFLOW_DESCRIPTION: workflow.description,
+            OtelAttr.WORKFLOW_DESCRIPTION: workflow.description or None,
         },
     )
     with operation.current():
         return make(partial(_ended, operation, on_end))
 
 
-def _ended(operation: Operation, on_end: Callable[[Run], None], run: Run) -> None:
+def _ended(operation: Operation, on_end: Callable[[Any], None], run: Life) -> None:
     error = run.error
     operation.note({"workflow.state": run.status.value})
     if isinstance(error, Exception):

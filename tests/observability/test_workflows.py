@@ -21,6 +21,7 @@ from actors import (
     executor,
     handler,
     response_handler,
+    workflow,
 )
 from actors.observability import OBSERVABILITY_SETTINGS
 from actors.testing import ScriptedChatClient
@@ -392,3 +393,27 @@ async def test_what_an_error_says_is_told_only_to_those_who_may_know_what_users_
             assert [event.name for event in span.events] == ["exception"]
             assert ("secret" in repr((span.events[0].attributes, span.status))) is sensitive
             assert ("secret" in (span.status.description or "")) is sensitive
+
+
+@BOTH
+async def test_a_workflow_that_is_a_function_is_recorded_as_a_run_too(
+    heard: Heard, stream: bool
+) -> None:
+    @workflow
+    async def report(text: str) -> str:
+        """Write a report."""
+        return (await Agent(ScriptedChatClient("done"), name="writer").run(text)).text
+
+    await run(report, stream=stream)
+    assert heard.tree()["invoke_agent writer"] == "workflow.run report"
+    assert attributes(heard.named("workflow.run report"))["workflow.state"] == "IDLE"
+
+
+async def test_a_function_that_fails_is_an_error_of_its_run(heard: Heard) -> None:
+    @workflow
+    async def report(text: str) -> str:
+        raise KeyError(text)
+
+    with pytest.raises(KeyError):
+        await report.run("x")
+    assert attributes(heard.named("workflow.run report"))["error.type"] == "KeyError"

@@ -26,6 +26,7 @@ from actors.workflows._functional._signature import NOTHING, Definition, declare
 from actors.workflows._functional._stepping import run_step
 from actors.workflows._functional._waiting import Paused
 from actors.workflows._run_stream import RunSource, RunStream
+from actors.workflows._telemetry import recorded
 from actors.workflows._waiting import Waiting
 from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
@@ -329,18 +330,20 @@ class FunctionalWorkflow(Generic[T]):
         *,
         include_status_events: bool = False,
     ) -> FunctionalRun:
-        run = FunctionalRun(
+        make = partial(
+            FunctionalRun,
             self.definition,
             beginning.message,
             beginning.make_keeper(),
             make_context=WorkflowRunContext,
             feed=feed,
             chance=chance(self._random),
-            on_end=partial(self._ended, beginning, self._waiting.moment()),
             include_status_events=include_status_events,
             supervision=self.supervision,
             is_debugging=bool(self.is_debugging),
         )
+        on_end = partial(self._ended, beginning, self._waiting.moment())
+        run = recorded(self, lambda told: make(on_end=told), on_end)
         self._running[run] = None
         return run
 
