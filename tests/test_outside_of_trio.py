@@ -69,6 +69,6 @@ def test_what_is_used_outside_of_trio_says_how_to_start_it(use: Callable[[], Any
 
 def test_a_workflow_that_was_used_outside_of_trio_can_be_run_afterwards() -> None:
     with pytest.raises(RuntimeError, match="outside of a trio task"):
-        graph.run(1).__await__().send(None)  # type: ignore[attr-defined]
+        graph.run(1).__await__().send(None)
 
-    assert trio.run(graph.run, 1).get_outputs() == [1]  # type: ignore[arg-type]
+    assert trio.run(graph.run, 1).get_outputs() == [1]

@@ -315,8 +315,9 @@ class WorkflowBuilder:
         return self
 
     def _add_all(self, participants: Sequence[Participant]) -> list[str]:
-        if not isinstance(participants, Iterable) or isinstance(participants, str):
-            raise TypeError(f"give a list of participants, and not {participants!r} alone")
+        given: Any = participants
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise TypeError(f"give a list of participants, and not {given!r} alone")
         return [self._roster.add(each) for each in participants]
 
     def _ids(self, option: str, given: Sequence[Any] | None) -> Sequence[str] | None:

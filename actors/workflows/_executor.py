@@ -92,8 +92,7 @@ class Executor(RequestInfoMixin):
         **ignored: Any,  # noqa: ARG002 (documented above)
     ) -> None:
         name = self.__class__.__name__
-        if id is not None and not isinstance(id, str):
-            raise TypeError(f"{name}: the id of an executor is a str, not {id!r}")
+        _check_id(name, id)
         if not id:
             raise ValueError(f"{name}: the id of an executor must not be empty; pass id=...")
         _require_frozen(name, self.__class__.state)
@@ -204,6 +203,11 @@ class Executor(RequestInfoMixin):
 
 def _distinct(types: Iterable[tuple[Any, ...]]) -> list[Any]:
     return list(dict.fromkeys(each for some in types for each in some))
+
+
+def _check_id(name: str, id_: object) -> None:
+    if id_ is not None and not isinstance(id_, str):
+        raise TypeError(f"{name}: the id of an executor is a str, not {id_!r}")
 
 
 def _is_mutable(state: object) -> bool:

@@ -41,7 +41,8 @@ async def test_a_session_is_an_object_and_not_its_id() -> None:
     poet = Agent(ScriptedChatClient("rose"), name="poet")
     team = WorkflowBuilder(start_executor=ScriptedAgent("rose", name="A"), name="team").build()
 
-    for agent in (poet, team.as_agent()):
+    agents: list[Any] = [poet, team.as_agent()]
+    for agent in agents:
         with pytest.raises(TypeError, match=r"was given 'mine' as its session.*session_id="):
             await agent.run("hi", session="mine")
     assert (await poet.run("hi", session=poet.create_session(session_id="mine"))).text == "rose"

@@ -147,7 +147,7 @@ async def test_an_actor_is_spawned_by_its_class(given: Any) -> None:
         (lambda: Supervision(strategy="one_for_two"), "strategy is 'one_for_one' or .*_two'"),
         (lambda: Supervision(max_restarts=-1), "max_restarts is at least 0, not -1"),
         (
-            lambda: Options(restart="always"),
+            lambda: Options(restart="always"),  # type: ignore[arg-type]
             r"restart is a Restart \(Restart.PERM.*, not 'always'",
         ),
         (lambda: Options(mailbox=10), "mailbox is a MailboxPolicy, not 10"),  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import CoroutineType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -18,8 +18,10 @@ def awaited(what: str, value: T) -> T:
     Raises:
         TypeError: it is one. It would never run, and nobody could store it.
     """
-    if type(value) is not CoroutineType:
+    call: Any = value
+    if type(call) is not CoroutineType:
         return value
-    name = value.__qualname__
-    value.close()  # or there would be a warning besides
-    raise TypeError(f"{what} has returned a call of {name} that nobody has awaited: write `await`")
+    call.close()  # or there would be a warning besides
+    raise TypeError(
+        f"{what} has returned a call of {call.__qualname__} that nobody has awaited: write `await`"
+    )
