@@ -50,8 +50,8 @@ class Restored:
         conductor.outbox.leftovers.put_back(self.undelivered)
         if conductor.path is None:  # a workflow inside tells its host only
             # What it is given now begins another result.
-            for kind, output in () if conductor.carry.beginning else self.outputs:
-                conductor.outputs.setdefault(kind, []).append(output)
+            if not conductor.carry.beginning:
+                self._put_back_outputs(conductor, news)
             conductor.tell_requests(conductor.requests.values(), news)
         for delivery in self.deliveries:
             conductor.outbox.restore(delivery)
@@ -62,6 +62,15 @@ class Restored:
         for delivery in self.deliveries:
             if delivery.seq in self.given_up:
                 self._give_up(conductor, delivery, news)
+
+    def _put_back_outputs(self, conductor: Conductor, news: News) -> None:
+        # Of a run that has come to its end, nothing else would be told: whoever left its stream
+        # early, when the run was ahead of it, would wait for ever for what it said.
+        is_over = not self.deliveries and not conductor.requests
+        for kind, output in self.outputs:
+            conductor.outputs.setdefault(kind, []).append(output)
+            if is_over and kind is not None:
+                news.events.append(WorkflowEvent(kind, output))
 
     def goes_on_inside(self, around: Carry, delivery: Delivery) -> bool:
         """Whether a message is being worked at by a workflow inside."""
