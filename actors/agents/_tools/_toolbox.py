@@ -96,7 +96,7 @@ class _Hold:
         self._is_closing = False
         self._left = trio.Event()
         # All that it asks of whose it is is to be told when it has left.
-        self._resource = Resource(self, box)  # type: ignore[arg-type]
+        self._resource = Resource(self, box, None)  # type: ignore[arg-type]
         spawn_background(self._resource.run)
 
     @property
