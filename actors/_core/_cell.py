@@ -68,7 +68,7 @@ class Cell(Letters):
         """
         if self.pending or self.phase != RUNNING or self.actor.found.get(type(message)) is None:
             self._check(message)
-        if not self.is_scheduled and get_ident() != self.dispatcher.thread:
+        if get_ident() != self.dispatcher.thread:
             self.dispatcher.check_thread()
         mailbox = self.mailbox or self.box()
         queue = mailbox.queue

@@ -68,7 +68,7 @@ class ActorRef(Generic[MessageT_contra]):
             size >= mailbox.capacity
             or type(queue) is not deque
             or cell.actor.found.get(type(message)) is None
-            or not (cell.is_scheduled or get_ident() == cell.dispatcher.thread)
+            or get_ident() != cell.dispatcher.thread
         ):
             cell.post(message, message)
             return
@@ -211,11 +211,14 @@ class ActorRef(Generic[MessageT_contra]):
             TypeError: if *watcher* is no `ActorRef`.
         """
         check_ref(watcher)
+        self._cell.dispatcher.check_thread()
         self._cell.watched_by(watcher._cell)
 
     @enable_ki_protection
     def unwatch(self, watcher: ActorRef[Any]) -> None:
         """Undo `watch`, if it isn't too late."""
+        check_ref(watcher)
+        self._cell.dispatcher.check_thread()
         self._cell.unwatched_by(watcher._cell)
 
 

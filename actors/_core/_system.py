@@ -138,7 +138,7 @@ class System:
             ValueError: if an option makes no sense, a significant child that is permanent, say.
             NameTakenError: if a living actor has the name.
             ActorStoppedError: if the system is shutting down.
-            RuntimeError: outside of the system's block.
+            RuntimeError: outside of the system's block, or in another thread.
             TypeError: if an option is of another type.
             Exception: what the factory raised; there is no actor then.
         """
@@ -158,6 +158,7 @@ class System:
             TypeError: if *ref* is no `ActorRef`, or *name* no string.
         """
         check_ref(ref)
+        self.dispatcher.check_thread()
         cell = ref._cell  # noqa: SLF001  (the system and its refs are one module's)
         if cell.system is not self:
             raise ValueError(f"{ref.name} isn't an actor of this system")
@@ -165,6 +166,7 @@ class System:
 
     def unregister(self, name: str) -> bool:
         """Take *name* from the actor that has it. False: none has."""
+        self.dispatcher.check_thread()
         return self.registry.unregister(name)
 
     def whereis(self, name: str) -> ActorRef[Any] | None:
@@ -207,6 +209,8 @@ class System:
         """Start a child of *parent*."""
         if self.dispatcher.nursery is None:
             raise RuntimeError(f"spawn actors inside of the block `async with` {self!r}")
+        if get_ident() != self.dispatcher.thread:
+            self.dispatcher.check_thread()
         if restart is None and mailbox is None and not options:
             chosen = DEFAULT
         else:

@@ -86,6 +86,32 @@ async def test_another_thread_is_refused_before_anything_has_changed() -> None:
         assert system.counters(ref) == Counters(accepted=4, handled=4, peak=1)
 
 
+async def test_another_thread_is_refused_by_a_busy_actor_too() -> None:
+    """It would be seen late, and perhaps never: a message from there could be lost."""
+    async with open_system() as system:
+        ref, other = system.spawn(Recorder), system.spawn(Recorder)
+        for act in (
+            partial(ref.tell_nowait, 1),
+            ref.stop,
+            ref.drain,
+            ref.kill,
+            partial(ref.watch, other),
+            partial(ref.unwatch, other),
+            partial(system.spawn, Recorder),
+            partial(system.register, "door", ref),
+            partial(system.unregister, "door"),
+        ):
+            ref.tell_nowait(0)
+            ref.tell_nowait(0)  # both wait, until we do
+            error = in_a_thread(act)
+            assert isinstance(error, RuntimeError)
+            assert "from_thread" in str(error)
+            await wait_all_tasks_blocked()
+        counters = system.counters(ref)
+        assert counters.accepted == counters.handled == 18
+        assert len(system.inspect().root.children) == 2
+
+
 async def test_another_run_of_trio_is_refused_in_its_thread_as_well() -> None:
     async def elsewhere(act: Callable[[], None]) -> None:
         act()
