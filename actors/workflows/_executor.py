@@ -165,7 +165,8 @@ class Executor(RequestInfoMixin):
 
         Building the workflow makes them known to the codec.
         """
-        return types_of(self._all_specs())
+        found = types_of(self._all_specs())
+        return found if self.state is None else [*found, type(self.state)]
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return what a checkpoint must hold of this executor's mutable attributes."""

@@ -8,8 +8,9 @@ import textwrap
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Never
 
+import attrs
 import pydantic
 import pytest
 import trio
@@ -29,7 +30,7 @@ from actors import (
     step,
     workflow,
 )
-from protocols import UnsavableTypeError
+from protocols import EXECUTOR_STATE_KEY, UnsavableTypeError
 from protocols._tags import default_registry
 
 
@@ -108,6 +109,31 @@ async def test_what_a_workflow_inside_declares_is_stored_too() -> None:
     assert last is not None
     (asked,) = last.pending_request_info_events.values()
     assert asked.data == Review(TICKET, Proposal(text="refund"))
+
+
+@attrs.frozen
+class Tally:
+    tickets: tuple[Ticket, ...] = ()
+
+
+class Counter(Executor):
+    state = Tally()
+
+    @handler
+    async def count(self, ticket: Any, ctx: WorkflowContext[Never, int]) -> None:
+        ctx.state = Tally((*ctx.state.tickets, ticket))
+        await ctx.yield_output(len(ctx.state.tickets))
+
+
+async def test_the_frozen_state_of_an_executor_is_stored_with_what_it_holds() -> None:
+    storage = InMemoryCheckpointStorage()
+    flow = WorkflowBuilder(start_executor=Counter("counter"), name="counter").build()
+
+    await flow.run(TICKET, checkpoint_storage=storage)
+
+    last = await storage.get_latest(workflow_name="counter")
+    assert last is not None
+    assert last.state[EXECUTOR_STATE_KEY]["counter"] == Tally((TICKET,))
 
 
 READER = """
