@@ -59,7 +59,7 @@ class Resource:
 
     def settle(self) -> None:
         """It is entered, or never will be, or nobody waits for that any more."""
-        if self.task is not None:
+        if self.task is not None and self._turn is not None:
             self._home.workers.pop(self.task, None)
         self._turn = None
         self.settled.set()
