@@ -7,7 +7,10 @@ Where one error is both, it inherits from both, so that either ``except`` clause
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, Final
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class ActorsError(Exception):
@@ -37,12 +40,21 @@ class AgentFrameworkException(Exception):
     Args:
         message: what happened, to whom, and what to do.
         inner_exception: the error that led to this one; it becomes the ``__cause__``.
+        log_level: of the log record that is made of it; None for no record. Nobody sees those
+            of the default, ``DEBUG``, who hasn't asked for them.
     """
 
     def __init__(
-        self, message: str = "", inner_exception: BaseException | None = None, **_: Any
+        self,
+        message: str = "",
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *_: Any,
+        **__: Any,
     ) -> None:
         super().__init__(message)
+        if log_level is not None:
+            _LOG.log(log_level, "%s: %s", type(self).__name__, message, exc_info=inner_exception)
         self.message = message
         self.inner_exception = inner_exception
         if inner_exception is not None:
