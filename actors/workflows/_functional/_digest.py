@@ -24,7 +24,13 @@ def digest_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes | None:
         args: what a step was called with.
         kwargs: likewise.
     """
-    data = b"" if kwargs else _plain(args)
+    data = b""
+    if not kwargs:
+        for value in args:
+            if type(value) not in _PLAIN:  # it may hold other values
+                break
+        else:
+            data = repr(args).encode("utf-8", "backslashreplace")
     if not data:
         try:
             data = encode([list(args), dict(kwargs)], encoding="msgpack")
@@ -33,14 +39,6 @@ def digest_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes | None:
     if len(data) <= _SHORT:
         return data
     return b"#" + hashlib.blake2b(data, digest_size=16).digest()
-
-
-def _plain(args: Sequence[Any]) -> bytes:
-    """Return how the arguments are spelled; nothing if one of them may hold other values."""
-    for value in args:
-        if type(value) not in _PLAIN:
-            return b""
-    return repr(args).encode("utf-8", "backslashreplace")
 
 
 def changed(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> list[str]:

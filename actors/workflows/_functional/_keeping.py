@@ -10,6 +10,7 @@ from actors.workflows._functional._signature import NOTHING
 if TYPE_CHECKING:
     from actors.workflows._functional._journal import Journal, Record
     from actors.workflows._functional._run import FunctionalRun
+    from protocols._events import WorkflowRunState
 
 _IMMUTABLE: Final = frozenset({type(None), bool, int, float, str, bytes})
 
@@ -26,6 +27,9 @@ class Keeper:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
+
+    waits_at_end = False
+    """Whether something is still to be kept when the run has ended."""
 
     @property
     def run_id(self) -> str:
@@ -53,6 +57,9 @@ class Keeper:
         """Keep *record*; it is safe when this returns."""
         self.journal.add(record)
 
+    async def close(self, status: WorkflowRunState) -> None:
+        """The run has ended, or pauses; return when all of it is kept."""
+
     def interrupt(self) -> None:
         """The run pauses: every step that was begun waits for people."""
 
@@ -64,11 +71,11 @@ class Keeper:
 
     def kept(self, value: Any) -> Any:
         """Return *value* in a form that no later change of it reaches."""
-        return snapshot(value)
+        return value if type(value) in _IMMUTABLE else snapshot(value)
 
     def given(self, kept: Any) -> Any:
         """Return the value that was kept, for somebody who may change it."""
-        return snapshot(kept)
+        return kept if type(kept) in _IMMUTABLE else snapshot(kept)
 
 
 def snapshot(value: Any) -> Any:

@@ -166,25 +166,37 @@ async def run_step(
     else:
         await checkpoint_if_cancelled()
     call = Call(frame, callee, args, kwargs)
-    place = run.journal.place_of_step(call.path, call.digest)
-    found = run.journal.steps.get(place)
+    found = run.journal.steps.get(call.path)
     if found is not None:
-        return await _bypass(call, found)
-    if place != call.path:
+        if found.digest == call.digest or (found := _beside(call, found)) is not None:
+            value, is_behind = _bypassed(call, found)
+            if is_behind:
+                await run.room()
+            return value
         run.warn(_other_arguments(call))
-        call.path = place
     return await _live(call)
 
 
-async def _bypass(call: Call, found: StepDone) -> Any:  # noqa: ASYNC910  (waits for slow readers only)
+def _beside(call: Call, found: StepDone) -> StepDone | None:
+    """Return the record of a step for these arguments; None: from now on there will be one."""
+    journal = call.run.journal
+    place = journal.place_of_step(call.path, call.digest)
+    if place == call.path:
+        return found  # (nobody can tell the arguments apart)
+    found_there = journal.steps.get(place)
+    if found_there is None:
+        call.path = place
+    return found_there
+
+
+def _bypassed(call: Call, found: StepDone) -> tuple[Any, bool]:
+    """Return a recorded result, and whether the listener is far behind."""
     run = call.run
     run.hits += not call.callee.is_workflow
     value = run.keeper.given(found.result)
     if found.writes:
         call.frame.take_over(run.keeper.given(found.writes))
-    if run.emit(call.event("executor_bypassed", value, None)):
-        await run.room()
-    return value  # noqa: ASYNC910
+    return value, run.reports.emit(call.event("executor_bypassed", value, None))
 
 
 async def _live(call: Call) -> Any:
@@ -195,7 +207,10 @@ async def _live(call: Call) -> Any:
     if isinstance(made, StepDone):
         run.journal.add(made)
         run.live -= 1
-        return await _bypass(call, made)
+        value, is_behind = _bypassed(call, made)
+        if is_behind:
+            await run.room()
+        return value
     value, turn, attempt = made
     if run.keeper.lasts:
         await _save(call, value, turn, attempt)
