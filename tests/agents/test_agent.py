@@ -184,7 +184,8 @@ def test_named_parameters_win_over_default_options() -> None:
     }
 
 
-async def test_tools_of_one_name_are_refused_and_the_same_one_twice_is_one() -> None:
+@both
+async def test_tools_of_one_name_are_refused_and_the_same_one_twice_is_one(way: str) -> None:
     """TV11."""
 
     def other(x: int) -> int:
@@ -196,13 +197,13 @@ async def test_tools_of_one_name_are_refused_and_the_same_one_twice_is_one() -> 
     )
     agent = Agent(client, tools=[len, len], context_providers=[Recorder("p", tools=[len, max])])
     with pytest.raises(ValueError, match="two different tools are called 'len'"):
-        await agent.run("hi", tools=other)
-    await agent.run("hi", tools=len, options={"tools": [other]})
+        await run(agent, way, "hi", tools=other)
+    await run(agent, way, "hi", tools=len, options={"tools": [other]})
     assert [one.func for one in client.seen[0].options["tools"]] == [len, max]
     assert client.seen[0].options["tool_choice"] == "auto"
     nameless: Any = object()
     by_dict = {"type": "function", "function": {"name": "f"}}
-    await agent.run("hi", tools=[nameless, by_dict, {"name": "g"}])
+    await run(agent, way, "hi", tools=[nameless, by_dict, {"name": "g"}])
     assert len(client.seen[1].options["tools"]) == 5
 
 
