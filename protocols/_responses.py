@@ -160,6 +160,12 @@ class _Response(_Meta, Generic[ValueT]):
     def __str__(self) -> str:
         return self.text
 
+    def _split(self, update_type: type[Any]) -> list[Any]:
+        # Not many want it, and it needs what is here.
+        from protocols._split import updates_of
+
+        return updates_of(self, update_type) or [update_type(role="assistant")]
+
     @classmethod
     def from_updates(cls, updates: Iterable[Any], output_format_type: Any = None) -> Self:
         """Join the updates of one stream into the response that they are parts of.
@@ -260,6 +266,10 @@ class ChatResponse(_Response[ValueT]):
         """The texts of the messages, a line each, without blank ends."""
         return "\n".join([message.text for message in self.messages]).strip()
 
+    def to_updates(self) -> list[ChatResponseUpdate]:
+        """Give updates that ``from_updates`` makes the same response of, at least one."""
+        return self._split(ChatResponseUpdate)
+
 
 @quickly_made
 @says_how_to_change
@@ -273,6 +283,10 @@ class AgentResponse(_Response[ValueT]):
     agent_id: str | None = None
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # its contents are unhashable
+
+    def to_updates(self) -> list[AgentResponseUpdate]:
+        """Give updates that ``from_updates`` makes the same response of, at least one."""
+        return self._split(AgentResponseUpdate)
 
     @property
     def user_input_requests(self) -> list[Content]:

@@ -25,9 +25,9 @@ from actors.agents._client import (
     FunctionInvocationLayer,
     OptionsT,
 )
-from actors.agents._middleware._one_shot import updates_of
 from protocols._frozen import plain
 from protocols._responses import ChatResponse, ChatResponseUpdate
+from protocols._split import updates_of
 
 if TYPE_CHECKING:
     import os

@@ -241,3 +241,30 @@ def test_a_changed_copy_parses_its_own_messages() -> None:
 
     assert changed.value == Point(x=2)
     assert changed.response_format is Point
+
+
+@pytest.mark.parametrize("kind", [ChatResponse, AgentResponse])
+def test_a_response_is_made_again_of_its_updates(kind: Any) -> None:
+    said = [
+        Message("assistant", ["a"], author_name="A"),
+        Message("assistant", ["b"], author_name="A", message_id="m"),
+        Message("tool", [Content.from_function_result("c", result="r")]),
+    ]
+    response = kind(
+        messages=said,
+        response_id="r1",
+        finish_reason="stop",
+        usage_details={"input_token_count": 3},
+        additional_properties={"more": 1},
+    )
+
+    again = kind.from_updates(response.to_updates())
+
+    assert [one.contents for one in again.messages] == [one.contents for one in said]
+    assert (again.text, again.finish_reason, again.usage_details) == (
+        response.text,
+        "stop",
+        {"input_token_count": 3},
+    )
+    assert again.additional_properties == {"more": 1}
+    assert len(kind().to_updates()) == 1

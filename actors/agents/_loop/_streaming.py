@@ -10,9 +10,9 @@ import attrs
 from actors._core._stream import ResponseStream
 from actors.agents._loop._loop import ToolLoop
 from actors.agents._loop._transcript import is_local_call
-from actors.agents._middleware._one_shot import message_updates
 from protocols._content import Content
 from protocols._responses import ChatResponseUpdate
+from protocols._split import message_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
