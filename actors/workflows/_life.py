@@ -149,3 +149,12 @@ class Life(abc.ABC):
             reports.say(WorkflowRunState.CANCELLED)
         else:
             reports.say(self.end())
+
+
+def reraise(escaped: BaseException | None) -> None:
+    """Finish a dispatcher's work by raising what ended it, for who has more to do before the end."""
+    try:
+        if escaped is not None:
+            raise escaped
+    finally:
+        del escaped  # its traceback refers to this frame: a cycle

@@ -13,7 +13,7 @@ import trio
 from actors._core._inline import run_inline
 from actors.workflows._conductor import Conductor
 from actors.workflows._idle import TimedReports, watch
-from actors.workflows._life import Life
+from actors.workflows._life import Life, reraise
 from actors.workflows._result import WorkflowRunResult
 from protocols._events import WorkflowRunState
 
@@ -109,7 +109,7 @@ class Run(Life):
         escaped: BaseException | None = None
         try:
             await gate.open(self)
-            await run_inline(self.dispatcher, self._start, _raise)
+            await run_inline(self.dispatcher, self._start, reraise)
         except BaseException as exc:  # noqa: BLE001, ASYNC103  (finish raises it again)
             escaped = exc
         try:
@@ -167,11 +167,3 @@ class Run(Life):
             reports.statuses,
             conductor.outbox.leftovers.all(),
         )
-
-
-def _raise(escaped: BaseException | None) -> None:
-    try:
-        if escaped is not None:
-            raise escaped
-    finally:
-        del escaped  # its traceback refers to this frame: a cycle

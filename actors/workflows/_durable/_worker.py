@@ -338,4 +338,4 @@ async def _asked_for(kwargs: JobKwargs, lease: Lease) -> Kwargs | None:  # noqa:
     if not callable(kwargs):
         return kwargs  # noqa: ASYNC910  (as above)
     found = kwargs(lease)
-    return await found if isinstance(found, Awaitable) else found
+    return await found if isinstance(found, Awaitable) else found  # noqa: ASYNC910  (as above)

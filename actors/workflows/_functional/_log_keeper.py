@@ -5,6 +5,9 @@
 # A run that goes on takes its log over, and whoever wrote it before is stale. If the log has
 # grown since the checkpoint that is to be gone on from, this is another way from there: a fork.
 # A storage that knows only whole checkpoints (`ForeignLog`) gets one for each step.
+#
+# So much for `sync`. With `async` a step doesn't wait, and the end of the run does; with `end` all
+# that is new is gathered, and is one commit at the end. Then more may have been seen than is kept.
 """Keeping what a run finds out in a storage, so that it outlives the program."""
 
 from __future__ import annotations
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from actors.workflows._functional._journal import Record
     from actors.workflows._functional._resuming import Resumption
     from actors.workflows._functional._run import FunctionalRun
+    from actors.workflows._settings import Durability
     from protocols._checkpoints import CheckpointStorage
 
     _OpenLog: TypeAlias = Callable[[], Awaitable[RunLog | ForeignLog]]
@@ -75,6 +79,7 @@ class LogKeeper(Keeper):
         code: describes its code.
         journal: what is known already, and isn't in the storage.
         resumption: what to go on from; None for a run that begins.
+        durability: what a step waits for.
     """
 
     lasts = True
@@ -86,8 +91,13 @@ class LogKeeper(Keeper):
         code: Callable[[], dict[str, str]],
         journal: Journal,
         resumption: Resumption | None,
+        durability: Durability = "sync",
     ) -> None:
         super().__init__(journal)
+        self._durability = durability
+        self.waits_at_end = durability != "sync"
+        # What is new and is written at the end only.
+        self._gathered: Commit | None = None
         self._storage = storage
         self._name = name
         self._code = code
@@ -121,6 +131,7 @@ class LogKeeper(Keeper):
         if self._resumption is not None:
             return await self._go_on(run, self._resumption)
         self._log = await self._opened(str(uuid4()), None)
+        self._work(run)
         is_given = run.message is not NOTHING
         given = StoredInput(run.message if is_given else None, is_given)
         changes = {INPUT: given, CODE: self._code(), **all_changes(self.journal)}
@@ -149,6 +160,7 @@ class LogKeeper(Keeper):
         """Keep what the function has returned, if that can be kept."""
         closed = [request_key(name) for name in self.journal.open]
         try:
+            self.check(value)
             await self._append(Commit({ENDED: StoredEnd(value)}, closed, "final", _DONE))
         except CodecError:
             unknown = StoredEnd(is_known=False)
@@ -159,8 +171,40 @@ class LogKeeper(Keeper):
         begun = self.journal.begun
         if begun and self._log is not None:
             removed = [f"begun{path}" for path in begun]
-            self._log.append(Commit({}, removed, kind="journal"), lambda _: None)
+            commit = Commit({}, removed, kind="journal")
+            if self._durability == "end":
+                self._gather(commit)
+            else:
+                self._log.append(commit, lambda _: None)
             self.journal.forget_begun()
+
+    async def close(self, status: WorkflowRunState) -> None:
+        """The run has ended, or pauses; return when all of it is safe."""
+        await trio.lowlevel.checkpoint()
+        if self._log is None:
+            return
+        commit, self._gathered = self._gathered, None
+        if commit is not None:
+            facts = CheckpointFacts(status=status)
+            commit = attrs.evolve(commit, kind=_kind_of_end(status), checkpoint=facts)
+            self._log.append(commit, lambda _: None)
+        await self._log.flush()
+
+    def _work(self, run: FunctionalRun) -> None:
+        if self.waits_at_end and isinstance(self._log, ForeignLog):
+            run.nursery.start_soon(self._log.work)
+
+    def _gather(self, commit: Commit) -> None:
+        """Put what is new to what is new already."""
+        before = self._gathered or Commit({}, (), kind=commit.kind)
+        removed = set(commit.removed)
+        changes = {key: value for key, value in before.changes.items() if key not in removed}
+        self._gathered = attrs.evolve(
+            before,
+            changes={**changes, **commit.changes},
+            removed=tuple((set(before.removed) - commit.changes.keys()) | removed),
+            is_whole=before.is_whole or commit.is_whole,
+        )
 
     # ------------------------------------------------------------------ going on
 
@@ -180,6 +224,7 @@ class LogKeeper(Keeper):
             removed += closed
             self.journal.add(record)
         self._log = await open_log()
+        self._work(run)
         if news or entries.get(CODE) != changes[CODE]:
             await self._append(Commit(changes, removed, "response", _IN_PROGRESS))
         end = entries.get(ENDED)
@@ -276,12 +321,21 @@ class LogKeeper(Keeper):
         if self._state:
             commit = attrs.evolve(commit, changes={**self._state, **commit.changes})
             self._state = {}
+        if self._durability == "end":
+            self._gather(commit)
+            return  # noqa: ASYNC910
         saving = _Saving()
-        if self._log.append(commit, saving):
+        if self._log.append(commit, saving) or self._durability == "async":
             return  # noqa: ASYNC910
         if isinstance(self._log, ForeignLog):
             await self._log.flush()
         await saving.wait()
+
+
+def _kind_of_end(status: WorkflowRunState) -> CommitKind:
+    if status is WorkflowRunState.IDLE:
+        return "final"
+    return "cancel" if status is WorkflowRunState.CANCELLED else "turn"
 
 
 class _Saving:

@@ -15,21 +15,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from actors._core._errors import TurnOverError
 from actors._core._explore import exploring
+from actors._core._inline import run_inline
 from actors._core._rest import Rest, hears_of_cancellation, is_inside, rest_in
 from actors._core._strands import Steps, current_strand, drop_strands, use_strands
 from actors._core._supervision import Restart, StartAgain, decide
 from actors._core._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
+from actors._core._turn import split
 from actors.workflows._functional._forgotten import awaited
 from actors.workflows._functional._frames import Frame, Space
 from actors.workflows._functional._signature import NOTHING
-from actors.workflows._life import Life
+from actors.workflows._life import Life, reraise
 from actors.workflows._result import Replay, WorkflowRunResult
+from protocols._checkpoint_errors import StorageError
 from protocols._errors import WorkflowException
 from protocols._events import WorkflowEvent, WorkflowRunState
 
@@ -47,6 +50,10 @@ if TYPE_CHECKING:
     from actors.workflows._functional._journal import Asked
     from actors.workflows._functional._keeping import Keeper
     from actors.workflows._functional._signature import Definition
+
+
+# Seconds that the end of a run that was broken off waits for its storage.
+CLOSE_BUDGET: Final = 10.0
 
 
 class Body:
@@ -158,6 +165,54 @@ class FunctionalRun(Life):
         self._recent: dict[tuple[Supervision, str], tuple[float, ...]] = {}
 
     # ------------------------------------------------------------------ its life
+
+    async def execute(self) -> WorkflowRunResult:
+        """Run to the end in the caller's task, which is the first worker.
+
+        Raises:
+            Exception: what failed the run, bare.
+            trio.Cancelled: if the caller was cancelled.
+        """
+        if not self.keeper.waits_at_end:
+            return await super().execute()
+        escaped: BaseException | None = None
+        try:
+            await run_inline(self.dispatcher, self._start, reraise)
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (finish raises it again)
+            escaped = exc
+        try:
+            await self._close(escaped)
+        except trio.Cancelled as exc:  # noqa: ASYNC103  (finish raises it)
+            escaped = exc
+            await self._close(escaped)  # noqa: ASYNC102  (it shields itself)
+        try:
+            return self._finish(escaped)
+        finally:
+            del escaped  # its traceback refers to this frame: a cycle
+
+    async def _close(self, escaped: BaseException | None) -> None:  # noqa: ASYNC910  (waits for stores only)
+        """Wait until all is kept: as long as it takes, or for a time if the run was broken off."""
+        passing, real = (None, None) if escaped is None else split(escaped)
+        is_cancelled = passing is not None or self.was_cancelled
+        if self.error is not None or real is not None:
+            status = WorkflowRunState.FAILED
+        elif is_cancelled:
+            status = WorkflowRunState.CANCELLED
+        else:
+            is_paused = self.is_paused
+            status = (
+                WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if is_paused else WorkflowRunState.IDLE
+            )
+        is_quiet = self.error is None and real is None and not is_cancelled
+        with trio.CancelScope(shield=not is_quiet) as scope:
+            if not is_quiet:
+                scope.deadline = trio.current_time() + CLOSE_BUDGET
+            try:
+                await self.keeper.close(status)
+            except Exception as exc:  # noqa: BLE001  (the run's error, raised at its end)
+                self.fail(exc)
+        if scope.cancelled_caught:
+            self.fail(StorageError(f"the storage did not answer within {CLOSE_BUDGET:g} s"))
 
     def begin(self) -> None:
         """Make the body ready."""

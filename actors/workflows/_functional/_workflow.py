@@ -25,7 +25,9 @@ from actors.workflows._functional._run import FunctionalRun
 from actors.workflows._functional._signature import NOTHING, Definition, declare_unresolved
 from actors.workflows._functional._stepping import run_step
 from actors.workflows._functional._waiting import Paused
+from actors.workflows._requests import check_mapping
 from actors.workflows._run_stream import RunSource, RunStream
+from actors.workflows._settings import check_storage
 from actors.workflows._telemetry import recorded
 from actors.workflows._waiting import Waiting
 from protocols._errors import WorkflowException
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from actors._core._feed import Feed
     from actors._core._supervision import Supervision
     from actors.workflows._result import WorkflowRunResult
+    from actors.workflows._settings import Durability
     from protocols._events import WorkflowEvent
 
 T = TypeVar("T")
@@ -82,6 +85,8 @@ class FunctionalWorkflow(Generic[T]):
         supervision: which failures of steps are tried again, unless a step has its own.
         debug: whether to look for steps that change their arguments. None: in Python's
             development mode (``python -X dev``).
+        durability: what a step waits for: ``sync`` until it is safe, ``async`` for nothing, and the
+            end of the run until all is; ``end`` writes once, when the run ends or pauses.
 
     Raises:
         TypeError: the function isn't async.
@@ -102,8 +107,12 @@ class FunctionalWorkflow(Generic[T]):
         checkpoint_storage: Any = None,
         supervision: Supervision | None = None,
         debug: bool | None = None,
+        durability: Durability = "sync",
     ) -> None:
         functools.update_wrapper(self, function)
+        if durability not in {"sync", "async", "end"}:
+            raise ValueError(f"durability is 'sync', 'async' or 'end', not {durability!r}")
+        self.durability: Durability = durability
         self.definition = Definition(function, name)
         self.description = description
         self.checkpoint_storage = checkpoint_storage
@@ -267,6 +276,9 @@ class FunctionalWorkflow(Generic[T]):
         checkpoint_id: str | None,
         storage: Any,
     ) -> None:
+        check_storage(storage)
+        if responses is not None:
+            check_mapping(responses)
         who = f"workflow {self.name!r}"
         goes_on = responses is not None or checkpoint_id is not None
         if message is not None and goes_on:
@@ -315,7 +327,7 @@ class FunctionalWorkflow(Generic[T]):
         if storage is None:
             return Keeper(journal)
         declare_unresolved()
-        return LogKeeper(storage, self.name, self._code, journal, how)
+        return LogKeeper(storage, self.name, self._code, journal, how, self.durability)
 
     def _code(self) -> dict[str, str]:
         """Describe the code that a replay relies on; reading it takes a while."""
@@ -423,6 +435,7 @@ def workflow(
     checkpoint_storage: Any = None,
     supervision: Supervision | None = None,
     debug: bool | None = None,
+    durability: Durability = "sync",
 ) -> Callable[[Callable[..., Coroutine[Any, Any, T]]], FunctionalWorkflow[T]]: ...
 def workflow(
     function: Any = None,
@@ -433,6 +446,7 @@ def workflow(
     checkpoint_storage: Any = None,
     supervision: Supervision | None = None,
     debug: bool | None = None,
+    durability: Durability = "sync",
 ) -> Any:
     """Make an async function a workflow.
 
@@ -451,6 +465,8 @@ def workflow(
         supervision: which failures of steps are tried again, unless a step has its own.
         debug: whether to warn of steps that change their arguments; by default in Python's
             development mode.
+        durability: what a step waits for: ``sync`` until it is safe, ``async`` for nothing, and the
+            end of the run until all is; ``end`` writes once, when the run ends or pauses.
 
     Raises:
         TypeError: the function isn't async.
@@ -465,6 +481,7 @@ def workflow(
             checkpoint_storage=checkpoint_storage,
             supervision=supervision,
             debug=debug,
+            durability=durability,
         )
 
     return decorate if function is None else decorate(function)
