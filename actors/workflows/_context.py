@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from actors.workflows._durable._journal import JournalEntry
 
 T = TypeVar("T")
+
+# Where a checkpoint that is written out has the states of executors.
+RESERVED_KEY: Final = "_executor_state"
 RESERVED: Final = frozenset(
     {"started", "status", "failed", "output", "intermediate", "inner_output", "request_info"}
 )
@@ -158,6 +161,11 @@ class TurnContext(WorkflowContext[Any, Any]):
     ) -> None:
         """See `WorkflowContext.request_info`."""
         self.require_open()
+        if isinstance(response_type, str):
+            raise TypeError(
+                f"the response type of a request is a type, and {response_type!r} is a text"
+            )
+        self._check_answerable()
         request_id = request_id or str(uuid.uuid4())
         requests, who = self.more().requests, self.delivery.target
         if request_id in requests:
@@ -169,9 +177,26 @@ class TurnContext(WorkflowContext[Any, Any]):
             request_id, who, request_data, response_type, self.delivery.scope
         )
 
+    def _check_answerable(self) -> None:
+        """Say so if no answer could ever reach this executor."""
+        cell, who = self.cell, self.delivery.target
+        if cell.executor.is_request_response_capable or f"asks {who}" in cell.conductor.warned:
+            return
+        cell.conductor.warned.add(f"asks {who}")
+        cell.conductor.emit(
+            WorkflowEvent(
+                "warning",
+                f"executor {who!r} asks something, and has no @response_handler for the answer",
+                executor_id=who,
+                path=cell.conductor.path,
+            )
+        )
+
     async def add_event(self, event: WorkflowEvent) -> None:  # noqa: ASYNC910  (as yield_output)
         """See `WorkflowContext.add_event`."""
         self.require_open()
+        if not isinstance(event, WorkflowEvent):
+            raise TypeError(f"{event!r} is no event; make one, WorkflowEvent('my_type', data=...)")
         if event.type in RESERVED:
             event = WorkflowEvent.warning(
                 f"executor {self.delivery.target!r} made an event of type {event.type!r}, which "
@@ -212,6 +237,11 @@ class TurnContext(WorkflowContext[Any, Any]):
     def set_state(self, key: str, value: Any) -> None:
         """See `WorkflowContext.set_state`."""
         self.require_open()
+        if not isinstance(key, str) or key == RESERVED_KEY:
+            raise ValueError(
+                f"{self.delivery.target!r} can't set {key!r} in the workflow's state: a key is a "
+                f"text, and {RESERVED_KEY!r} is where a checkpoint has the states of executors"
+            )
         if self.writes is None:
             self.writes = {}
         self.writes[key] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._coerce import coerce
@@ -14,7 +15,7 @@ from protocols._errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from actors.workflows._carry import Beginning
     from actors.workflows._deliveries import Request
@@ -39,10 +40,21 @@ def answers(
         RequestError: an id is unknown or answered, or an answer has the wrong type; nothing has
             changed.
     """
+    check_mapping(responses)
     return tuple(
         _answer(graph, _found(requests, name, answered), value)
         for name, value in responses.items()
     )
+
+
+def check_mapping(responses: object) -> None:
+    """Make sure that responses say what each is for.
+
+    Raises:
+        TypeError: they don't.
+    """
+    if not isinstance(responses, Mapping):
+        raise TypeError(f"responses are given as {{request_id: answer}}, not as {responses!r:.80}")
 
 
 def not_open(request_id: str, known: Iterable[str], answered: Collection[str]) -> RequestError:

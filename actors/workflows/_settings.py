@@ -43,12 +43,21 @@ def _of_one(_: object, __: object, given: Supervision | None) -> None:
         _check_strategy("the supervision of a workflow", given)
 
 
-def _a_storage(_: object, __: object, given: object) -> None:
+def check_storage(given: object) -> None:
+    """Refuse what is no storage, but the name of one, or its class.
+
+    Raises:
+        TypeError: it is.
+    """
     if isinstance(given, str | PathLike | type):
         raise TypeError(
-            f"a workflow's checkpoint_storage is an object, and {given!r} is none: open one with "
+            f"a checkpoint_storage is an object, and {given!r} is none: open one with "
             "`async with open_storage(url) as storage`"
         )
+
+
+def _a_storage(_: object, __: object, given: object) -> None:
+    check_storage(given)
 
 
 def _check_strategy(whose: str, supervision: Supervision) -> None:

@@ -10,7 +10,7 @@ import itertools
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.workflows._requests import not_open
+from actors.workflows._requests import check_mapping, not_open
 from protocols._errors import WorkflowException
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Waiting:
             RequestError: none waits for these.
             WorkflowException: several do, or the one is going on already.
         """
+        check_mapping(responses)
         if any(responses.keys() & carry.requests.keys() for carry in self._going_on.values()):
             raise self._is_going_on()
         if not self._carries:

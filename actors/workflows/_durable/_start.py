@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from actors.workflows._settings import check_storage
 from protocols._declaring import declare_types
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def gate_of(
     """
     if storage is None:
         return None
+    check_storage(storage)
     # On use: whoever stores nothing needs nothing of it.
     from actors.workflows._durable._gate import DurableGate
     from actors.workflows._durable._opening import Opening

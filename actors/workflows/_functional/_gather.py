@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Awaitable
+from typing import Any, TypeVar, overload
 
 import trio
 
 from actors._core._stream_sources import first_of
 from actors._core._turn import bare, split
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -46,6 +44,12 @@ async def gather(  # noqa: ASYNC910  (leaving a nursery is a schedule point)
     Returns:
         A list of the results.
     """
+    for each in awaitables:
+        if not isinstance(each, Awaitable):
+            raise TypeError(
+                f"gather takes what can be awaited, and {each!r:.80} can't: leave the `await` to "
+                "gather, and give the items of a list with a star, gather(*calls)"
+            )
     results: list[Any] = [None] * len(awaitables)
     errors: list[Exception] = []
 
