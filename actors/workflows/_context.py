@@ -237,7 +237,8 @@ class TurnContext(WorkflowContext[Any, Any]):
     def set_state(self, key: str, value: Any) -> None:
         """See `WorkflowContext.set_state`."""
         self.require_open()
-        if not isinstance(key, str) or key == RESERVED_KEY:
+        given: Any = key
+        if not isinstance(given, str) or given == RESERVED_KEY:
             raise ValueError(
                 f"{self.delivery.target!r} can't set {key!r} in the workflow's state: a key is a "
                 f"text, and {RESERVED_KEY!r} is where a checkpoint has the states of executors"

@@ -105,7 +105,7 @@ async def test_responses_to_an_open_run_say_what_each_is_for() -> None:
         await run.result()
         [name] = run.requests
         with pytest.raises(TypeError, match="responses are given as"):
-            run.respond(name)  # type: ignore[arg-type]
+            run.respond(name)
         run.respond({name: 7})
         with pytest.raises(AnsweredRequestError):
             run.respond({name: 7})
