@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
+from actors._core._checks import at_least
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -37,7 +39,7 @@ class Quorum:
         ValueError: *n* is less than 1.
     """
 
-    n: int = attrs.field(validator=attrs.validators.ge(1))
+    n: int = attrs.field(validator=at_least(1))
 
 
 def quorum(n: int) -> Quorum:
