@@ -37,6 +37,7 @@ class Quorum:
 
     Raises:
         ValueError: *n* is less than 1.
+        TypeError: it is no whole number.
     """
 
     n: int = attrs.field(validator=at_least(1))
@@ -50,6 +51,7 @@ def quorum(n: int) -> Quorum:
 
     Raises:
         ValueError: *n* is less than 1.
+        TypeError: it is no whole number.
     """
     return Quorum(n)
 

@@ -118,8 +118,14 @@ def test_a_quorum_that_could_not_be_met_is_refused(n: int) -> None:
     a, b = passes("a"), passes("b")
     builder = WorkflowBuilder(start_executor=a)
 
-    with pytest.raises(ValueError, match=r"quorum|must be >= 1"):
+    with pytest.raises(ValueError, match=r"quorum\(3\) could never be met|n is at least 1, not"):
         builder.add_fan_in_edges([a, b], joined, join=quorum(n))
+
+
+@pytest.mark.parametrize("n", ["2", 1.5, True, None], ids=repr)
+def test_a_quorum_is_a_whole_number(n: Any) -> None:
+    with pytest.raises(TypeError, match="n is an int, not"):
+        quorum(n)
 
 
 def test_the_description_of_the_graph_names_the_policy() -> None:
