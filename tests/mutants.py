@@ -300,6 +300,8 @@ class Hunt:
     tree: ast.Module = attrs.field(init=False)
     code: CodeType = attrs.field(init=False)
     survivors: list[Mutant] = attrs.field(init=False, factory=list)
+    # Where pytest can't catch it.
+    progress: int = attrs.field(init=False, factory=lambda: os.dup(2))
 
     def __attrs_post_init__(self) -> None:
         self.tree = ast.parse(self.path.read_text())
@@ -341,6 +343,7 @@ class Hunt:
 
     def _try(self, mutant: Mutant, act: Callable[[], bool]) -> bool:
         survives = in_process(act, self.seconds)
+        os.write(self.progress, b"?" if survives else b".")
         if survives:
             self.survivors.append(mutant)
         return survives
