@@ -131,6 +131,24 @@ def test_no_arguments_are_an_empty_object_on_the_wire(arguments: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "wrong", ['{"a":', "[1]", "null", '"x"', "{'a':1}", '{"a":1}{"a":1}', "7", "x" * 1_000_000]
+)
+def test_arguments_that_are_no_object_go_back_as_one_that_shows_them_shortly(wrong: str) -> None:
+    """Case H12 of the list: strict servers read them, and each request has them in it."""
+    call = Content.from_function_call("c", "f", arguments=wrong)
+    [sent] = wire(Message("assistant", [call]))
+    text = sent["tool_calls"][0]["function"]["arguments"]
+    assert len(text) < 1000
+    assert json.loads(text)["raw"].removesuffix("...") == wrong[:500]
+
+
+def test_arguments_that_only_our_tools_understand_go_back_as_servers_do() -> None:
+    call = Content.from_function_call("c", "f", arguments='{"a": "1\n2"}')
+    [sent] = wire(Message("assistant", [call]))
+    assert json.loads(sent["tool_calls"][0]["function"]["arguments"]) == {"a": "1\n2"}
+
+
+@pytest.mark.parametrize(
     ("empty_content", "fields"),
     [("omit", {}), ("null", {"content": None}), ("text", {"content": ""})],
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 
 from actors.agents._openai._parsing_hooks import OpenAIChatMessagePreparer
+from actors.agents._tools._arguments import parsed_arguments
 from protocols._content import Content
 from protocols._frozen import plain
 
@@ -23,6 +24,8 @@ EmptyContent = Literal["omit", "null", "text"]
 
 _LOG: Final = logging.getLogger("actors.agents.openai")
 _NAME_CHARS: Final = 64
+_SHOWN: Final = 500
+_CONTROL: Final = re.compile(r"[\x00-\x1f]")
 _AUDIO: Final = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",
@@ -165,11 +168,22 @@ def _call(content: Content) -> dict[str, Any]:
 
 
 def call_arguments(arguments: str | Mapping[str, Any] | None) -> str:
-    """Arguments of a call as text, which is never empty."""
-    # Endpoints refuse an empty string where they themselves sent one.
-    if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
+    """Give arguments as the text of a JSON object, which strict servers read on replay.
+
+    What a model wrote that is none is shown as such, and cut: the model has been told that it
+    was wrong, and one mistake must neither end a conversation nor make each request longer.
+    """
+    if not isinstance(arguments, str):
+        return json.dumps(plain(arguments or {}))
+    if not arguments.strip():  # endpoints refuse it where they themselves sent it
         return "{}"
-    return arguments if isinstance(arguments, str) else json.dumps(plain(arguments))
+    try:
+        parsed = parsed_arguments(arguments)
+    except ValueError:
+        is_long = len(arguments) > _SHOWN
+        return json.dumps({"raw": f"{arguments[:_SHOWN]}..." if is_long else arguments})
+    # A line break inside of a string is understood by our tools, and by no server.
+    return json.dumps(parsed) if _CONTROL.search(arguments) else arguments
 
 
 def _result(content: Content) -> dict[str, Any]:
