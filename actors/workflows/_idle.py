@@ -23,7 +23,7 @@ class IdleTimeoutError(WorkflowRunnerException, TimeoutError):
     Args:
         workflow: the name of the workflow.
         seconds: for how long.
-        busy: the executors whose turns were going on.
+        busy: the executors whose turns were going on; inside of workflows inside by their path.
     """
 
     def __init__(self, workflow: str, seconds: float, busy: tuple[str, ...]) -> None:
@@ -62,7 +62,15 @@ async def watch(  # noqa: ASYNC910  (it ends when there is nothing to wait for)
     """Fail *run* when nothing has been reported for *seconds*."""
     while (left := reports.last + seconds - trio.current_time()) > 0:
         await trio.sleep(left)
-        if run.conductor.attempts.waiting:
+        if run.is_idle:
+            await run.wait_busy()  # whoever waits for people, or for messages, has nothing to do
+            reports.last = trio.current_time()
+        elif any(each.attempts.waiting for each in run.conductors):
             reports.last = trio.current_time()  # the wait before an attempt is no idleness
-    busy = tuple(name for name, cell in run.conductor.cells.items() if cell.ctx is not None)
+    busy = tuple(
+        "/".join((*(each.path or ()), name))
+        for each in run.conductors
+        for name, cell in each.cells.items()
+        if cell.ctx is not None
+    )
     run.fail(IdleTimeoutError(run.settings.name, seconds, busy))

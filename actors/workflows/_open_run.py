@@ -37,12 +37,12 @@ After = Literal["now", "turn", "superstep"]
 class StandingRun(Run):
     """A run that isn't over when it has nothing to do."""
 
-    is_idle = False
-
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         # Set while there is nothing to do, and at the end.
         self.rest = trio.Event()
+        # Set when there is something to do again.
+        self.woken = trio.Event()
         # Set when what it goes on with is there: only then can it take in more.
         self.begun = trio.Event()
 
@@ -56,7 +56,7 @@ class StandingRun(Run):
     def went_idle(self) -> None:
         """Nothing is on its way: say so, and wait."""
         if not self.is_idle and not self.is_over:
-            self.is_idle = True
+            self.is_idle, self.woken = True, trio.Event()
             waits = bool(self.conductor.requests)
             self.reports.say(State.IDLE_WITH_PENDING_REQUESTS if waits else State.IDLE)
             self.rest.set()
@@ -65,6 +65,11 @@ class StandingRun(Run):
         """There is something to do, or to end."""
         if self.is_idle:
             self.is_idle, self.rest = False, trio.Event()
+            self.woken.set()
+
+    async def wait_busy(self) -> None:
+        """Wait until it has something to do again."""
+        await self.woken.wait()
 
     def take_in(self, inputs: Any) -> None:
         """Go on with what has come from outside."""

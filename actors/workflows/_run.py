@@ -132,6 +132,12 @@ class Run(Life):
         """Take over a state that had to be loaded first."""
         self.conductor = Conductor(self, self.graph, self.settings, carry)
 
+    # Whether it has nothing to do and isn't over; only an open run can be.
+    is_idle = False
+
+    async def wait_busy(self) -> None:  # noqa: ASYNC910  (as the comment above says)
+        """Wait until it has something to do again."""
+
     def went_idle(self) -> None:
         """Nothing is on its way any more: the run is done."""
         self.dispatcher.close()

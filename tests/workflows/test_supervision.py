@@ -22,6 +22,7 @@ from actors import (
     WorkflowValidationError,
     executor,
     handler,
+    response_handler,
 )
 from tests.workflows.kit import Node, chain, collect, fails, sends, story, tell
 
@@ -334,6 +335,59 @@ async def test_the_wait_before_an_attempt_is_no_idleness(autojump_clock: Any) ->
 
     result = await chain(fails("f", ValueError("no"), times=1), supervision=idle).run(1)
     assert result.get_outputs() == [-1]
+
+
+async def test_the_wait_before_an_attempt_inside_is_no_idleness_either(
+    autojump_clock: Any,
+) -> None:
+    patient = Supervision(backoff=Backoff(base=25, jitter=0), period=100)
+    inner = chain(fails("f", ValueError("no"), times=1), supervision=patient)
+    host = WorkflowExecutor(inner, "host", allow_direct_output=True)
+
+    idle = Supervision(max_restarts=0, idle_timeout=10)
+    assert (await chain(host, supervision=idle).run(1)).get_outputs() == [-1]
+
+
+async def test_who_was_busy_inside_is_named_by_its_path(autojump_clock: Any) -> None:
+    idle = Supervision(max_restarts=0, idle_timeout=10)
+    host = WorkflowExecutor(chain(slow("b", 99)), "host")
+
+    with pytest.raises(IdleTimeoutError) as caught:
+        await chain(host, supervision=idle).run(1)
+    assert caught.value.busy == ("host/b",)
+
+
+class Asks(Executor):
+    state = ()
+
+    @handler
+    async def ask(self, message: int, ctx: WorkflowContext) -> None:
+        await ctx.request_info(message, float)
+
+    @response_handler
+    async def answer(self, asked: int, seconds: float, ctx: WorkflowContext[Any, float]) -> None:
+        await trio.sleep(seconds)
+        await ctx.yield_output(seconds)
+
+
+async def test_an_open_run_that_waits_for_people_is_not_idle_but_has_nothing_to_do(
+    autojump_clock: Any,
+) -> None:
+    idle = Supervision(max_restarts=0, idle_timeout=10)
+
+    async with chain(Asks("asks"), supervision=idle).open_run(1) as run:
+        await run.result()
+        await trio.sleep(1000)
+        [name] = run.requests
+        run.respond({name: 9.0})
+        assert (await run.result()).get_outputs() == [9]
+
+        run.send(2)
+        await run.result()
+        [name] = run.requests
+        run.respond({name: 11.0})
+        with pytest.raises(IdleTimeoutError, match="'asks'"):
+            await run.result()
 
 
 # ---------------------------------------------------------------------------- what stays open
