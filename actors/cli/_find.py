@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from actors.cli._outcome import CommandError
 from actors.cli._shadow import did_you_mean
 from actors.workflows._builder import WorkflowBuilder
+from actors.workflows._functional._workflow import FunctionalWorkflow
 from actors.workflows._workflow import Workflow
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 DEFAULT_NAME: Final = "workflow"
 _WORKFLOW: Final = re.compile(r"\bWorkflow\b")
 _HOW_TO: Final = (
-    "define `workflow = WorkflowBuilder(…).build()` at its top level, or a function without "
-    "parameters, `def workflow() -> Workflow:`"
+    "define `workflow = WorkflowBuilder(…).build()` at its top level, a function with `@workflow` "
+    "above it, or one without parameters, `def workflow() -> Workflow:`"
 )
 
 
@@ -62,7 +63,7 @@ def _named(module: ModuleType, where: str, name: str) -> Any:
             near = did_you_mean(name, dict.fromkeys(known))
             raise CommandError(f"{where} has no {name!r}{near or _what_there_is(module)}")
         value = getattr(value, part)
-    if isinstance(value, Workflow):
+    if isinstance(value, Workflow | FunctionalWorkflow):
         return value
     if isinstance(value, WorkflowBuilder):
         raise CommandError(f"{where}:{name} is a WorkflowBuilder; call its build()")
@@ -88,7 +89,7 @@ def _candidates(module: ModuleType) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(module).items()
-        if isinstance(value, Workflow) or _makes_one(name, value, module)
+        if isinstance(value, Workflow | FunctionalWorkflow) or _makes_one(name, value, module)
     }
 
 
@@ -131,9 +132,21 @@ async def opened(value: Any, label: str) -> AsyncIterator[Workflow]:
         label: how the user calls it.
 
     Raises:
-        CommandError: what makes the workflow made something else.
+        CommandError: what makes the workflow made something else, or it is a function.
     """
-    made: Any = value if isinstance(value, Workflow) else value()
+    async with opened_of_any_kind(value, label) as made:
+        if isinstance(made, FunctionalWorkflow):
+            raise CommandError(f"{label} is a function, and this needs a workflow that is a graph")
+        yield made
+
+
+@asynccontextmanager
+async def opened_of_any_kind(
+    value: Any, label: str
+) -> AsyncIterator[Workflow | FunctionalWorkflow[Any]]:
+    """Open a workflow, which may be a function; otherwise as `opened`."""
+    is_one = isinstance(value, Workflow | FunctionalWorkflow)
+    made: Any = value if is_one else value()
     if inspect.isawaitable(made):
         made = await made
     if hasattr(made, "__aenter__"):
@@ -143,8 +156,8 @@ async def opened(value: Any, label: str) -> AsyncIterator[Workflow]:
         yield _checked(made, label)
 
 
-def _checked(made: Any, label: str) -> Workflow:
-    if isinstance(made, Workflow):
+def _checked(made: Any, label: str) -> Workflow | FunctionalWorkflow[Any]:
+    if isinstance(made, Workflow | FunctionalWorkflow):
         return made
     if inspect.isasyncgen(made):
         raise CommandError(f"{label} is an async generator; put @asynccontextmanager above it")

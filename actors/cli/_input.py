@@ -75,7 +75,7 @@ def fit_input(workflow: Workflow, text: str) -> Any:
         CommandError: the start executor takes none of these.
     """
     start = workflow.get_start_executor()
-    for candidate in _readings(start.input_types, text):
+    for candidate in readings(start.input_types, text):
         if start.can_handle_data(candidate):
             return candidate
     names = ", ".join(getattr(each, "__name__", str(each)) for each in start.input_types)
@@ -85,7 +85,12 @@ def fit_input(workflow: Workflow, text: str) -> Any:
     )
 
 
-def _readings(types: list[Any], text: str) -> Iterator[Any]:
+def readings(types: list[Any], text: str) -> Iterator[Any]:
+    """Yield what *text* may mean to somebody who takes these types, the plainest first.
+
+    Raises:
+        CommandError: one of them is a pydantic model, and it is none.
+    """
     yield text
     with contextlib.suppress(ValueError, RecursionError):
         yield json.loads(text)

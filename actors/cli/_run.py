@@ -17,7 +17,8 @@ import trio
 from actors._core._stalls import Stall, watch_for_stalls
 from actors._core._system import System, current_system
 from actors.cli._errors import describe
-from actors.cli._find import find_workflow, opened
+from actors.cli._find import find_workflow, opened_of_any_kind
+from actors.cli._function import FunctionRun, fit_function_input
 from actors.cli._input import fit_input, read_input
 from actors.cli._inspect import describe as describe_run, look_at, run_inspectable
 from actors.cli._interrupt import Interruption, run_interruptible
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from trio.lowlevel import Task
 
     from actors._core._dispatch import Worker
+    from actors.workflows._functional._workflow import FunctionalWorkflow
     from actors.workflows._run import Run
     from actors.workflows._run_stream import RunStream
     from actors.workflows._settings import Settings
@@ -109,7 +111,7 @@ class _Running:
     tally: Tally = attrs.field(factory=Tally)
     error: BaseException | None = None
     started: float = attrs.field(factory=time.monotonic)
-    observed: _Observed | None = None
+    observed: _Observed | FunctionRun | None = None
     system: System | None = None
 
     async def main(self, interruption: Interruption) -> RunResult:
@@ -133,19 +135,30 @@ class _Running:
 
     async def _open_and_run(self, view: View) -> None:
         try:
-            async with opened(self.value, self.label) as workflow:
-                message = fit_input(workflow, self.text)
+            async with opened_of_any_kind(self.value, self.label) as workflow:
+                message, observed = self._observed(workflow)
                 self.started = time.monotonic()
-                await self._follow(workflow, message, view)
+                await self._follow(observed, message, view)
         except (CommandError, BrokenPipeError):
             raise
         # Of the user's own code before or after the run, and why it is no part of the run.
         except (Exception, SystemExit) as error:
             raise CommandError(f"{self.label} failed: {describe(error)}", FAILED) from error
 
-    async def _follow(self, workflow: Workflow, message: Any, view: View) -> None:
+    def _observed(
+        self, workflow: Workflow | FunctionalWorkflow[Any]
+    ) -> tuple[Any, _Observed | FunctionRun]:
+        """Return the input in the form that is wanted, and what runs it under our eyes."""
+        limit = self.command.max_iterations
+        if isinstance(workflow, Workflow):
+            observed = _Observed(workflow.graph, _settings(workflow, limit))
+            return fit_input(workflow, self.text), observed
+        if limit is not None:
+            raise CommandError(f"{self.label} is a function, which has no iterations to limit")
+        return fit_function_input(workflow, self.text), FunctionRun(workflow)
+
+    async def _follow(self, observed: _Observed | FunctionRun, message: Any, view: View) -> None:
         """Run, and note what the run fails with, which is a result like others."""
-        observed = _Observed(workflow.graph, _settings(workflow, self.command.max_iterations))
         self.observed, self.system = observed, current_system()
         try:
             with watch_for_stalls(self._worker_of, _say_stall, after=STALLED_AFTER):
@@ -169,7 +182,9 @@ class _Running:
             worker = self.system.dispatcher.worker_of(task)
         return worker
 
-    async def _show_events(self, workflow: _Observed, message: Any, view: View) -> None:
+    async def _show_events(
+        self, workflow: _Observed | FunctionRun, message: Any, view: View
+    ) -> None:
         seen = 0
 
         def show(event: WorkflowEvent) -> None:

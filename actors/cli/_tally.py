@@ -69,6 +69,10 @@ class Tally:
         turn = self.turns.get(number)
         if kind in {"output", "intermediate"} and turn is not None:
             turn.add(event.data, is_output=kind == "output")
+        elif kind == "output":  # what a function has returned, whose steps are all over
+            turn = Turn(event.executor_id or "", now)
+            turn.add(event.data, is_output=True)
+            self.outputs.append(event.data)
         elif kind == "executor_completed" and turn is not None:
             del self.turns[number]
             self.outputs += joined(turn.outputs)
@@ -81,7 +85,8 @@ class Tally:
         return turn
 
     def _count(self, event: WorkflowEvent) -> None:
-        for sent in event.data or ():
+        # A step of a function tells its result, whatever that is.
+        for sent in event.data if isinstance(event.data, list | tuple) else ():
             # One with another id is the answer of somebody else, passed on.
             is_own = getattr(sent, "executor_id", None) == event.executor_id
             if is_own and isinstance(sent, AgentExecutorResponse):

@@ -65,7 +65,8 @@ class LineView:
     def show(self, event: WorkflowEvent, turn: Turn | None) -> None:
         """See `View.show`."""
         if turn is not None:
-            is_over = event.type in {"executor_completed", "executor_failed"}
+            is_result = event.type == "output" and event.turn is None  # of a function
+            is_over = is_result or event.type in {"executor_completed", "executor_failed"}
             self._lines(turn, is_over=is_over)
         if (said := remark(event, turn)) is not None:
             say(said)
