@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 import trio
 
-from actors import Agent, AgentSession, FunctionInvocationContext, cancel_after_turn, tool
+from actors import (
+    Agent,
+    AgentSession,
+    ChatContext,
+    FunctionInvocationContext,
+    cancel_after_turn,
+    chat_middleware,
+    tool,
+)
 from actors.agents._loop._decide import BUDGET_KEY, FALLBACK
 from actors.testing import ScriptedChatClient
 from protocols import ChatResponse, Message
@@ -210,3 +218,19 @@ async def test_calls_that_share_an_id_are_all_made_and_told_apart(call_id: Any) 
         made = [item.call_id for one in messages for item in one.contents if item.arguments]
         assert len(set(made)) == 2
         assert made == [found for found, _ in results(messages)] or not call_id
+
+
+@both
+async def test_chat_middleware_sees_what_the_caller_gave_for_tools(way: str) -> None:
+    """P8: in the tool loop as well as without it."""
+    seen: list[dict[str, Any]] = []
+
+    @chat_middleware
+    async def look(context: ChatContext, call_next: Any) -> None:
+        seen.append(dict(context.function_invocation_kwargs))
+        await call_next()
+
+    for tools in (None, noop()):
+        agent = Agent(ScriptedChatClient("end"), middleware=[look], tools=tools)
+        await run(agent, way, "hi", function_invocation_kwargs={"user": "u"})
+    assert seen == [{"user": "u"}] * 2
