@@ -18,7 +18,7 @@ from trio.lowlevel import (
 from actors._core._happenings import DeadLetter, Missed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
     from trio.lowlevel import Task
@@ -31,18 +31,29 @@ class Listener:
     ends when the system has.
     """
 
-    def __init__(self, listeners: dict[Listener, None], buffer: int) -> None:
+    def __init__(
+        self,
+        listeners: dict[Listener, None],
+        buffer: int,
+        has_ended: Callable[[], bool] = lambda: False,
+    ) -> None:
         if buffer < 1:
             raise ValueError(f"a listener needs a buffer of at least 1, not {buffer}")
         self._listeners = listeners
         self._events: deque[Any] = deque(maxlen=buffer)
         self._missed = 0
+        self._has_ended = has_ended
         self._is_over = False
         self._reader: Task | None = None
 
     async def __aenter__(self) -> Self:
+        self._is_over = self._is_over or self._has_ended()
         self._listeners[self] = None
-        await checkpoint()
+        try:
+            await checkpoint()
+        except BaseException:
+            del self._listeners[self]
+            raise
         return self
 
     async def __aexit__(

@@ -50,7 +50,7 @@ class Supervising(Ending):
             ActorStoppedError: if this actor is about to end.
         """
         if self.phase > RUNNING:
-            raise ActorStoppedError(self.name, name)
+            raise ActorStoppedError(self.name)
         kin = self.kin or self.family()
         # A number that stands for a made-up one is never given twice.
         if isinstance(name, str) and name in kin.children:

@@ -146,7 +146,7 @@ class System:
 
     def events(self, buffer: int = 1000) -> Listener:
         """Listen to the kernel's events, from the moment the block is entered."""
-        return Listener(self.listeners, buffer)
+        return Listener(self.listeners, buffer, lambda: self._watch.cancel_called)
 
     def register(self, name: str, ref: ActorRef[Any]) -> None:
         """Let others find the actor by *name*, until it ends; restarts don't matter.

@@ -193,6 +193,24 @@ async def test_a_listener_outside_ends_with_the_system(autojump_clock: Any) -> N
     assert ActorStopped(ref, ShutDown()) in seen
 
 
+async def test_who_listens_to_a_system_that_has_ended_hears_nothing_and_is_not_kept(
+    autojump_clock: Any,
+) -> None:
+    async with open_system() as system:
+        late = system.events()
+    for listener in (late, system.events()):
+        async with listener as events:
+            assert [event async for event in events] == []
+
+
+async def test_a_listener_whose_beginning_is_cancelled_is_forgotten(autojump_clock: Any) -> None:
+    async with open_system() as system:
+        with trio.move_on_after(0):
+            async with system.events():
+                pass
+        assert not system.listeners
+
+
 async def test_events_are_for_one_reader_and_waiting_for_them_can_be_cancelled(
     autojump_clock: Any,
 ) -> None:
