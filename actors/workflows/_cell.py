@@ -62,7 +62,7 @@ class ExecutorCell:
         name = self.name = executor.id
         seat = conductor.graph.seats[name]
         self.find = seat.find if seat.executor is executor else executor.finder
-        self.state = executor.first_state
+        self.state = None if executor.state is None else executor.first_state
         self.first: Delivery | None = None
         # Only ever anything in it if there is a first.
         self.rest: deque[Delivery] | None = None
