@@ -35,6 +35,12 @@ class Sealer:
     """
 
     key: bytes | None = attrs.field(default=None, repr=False)
+
+    @key.validator
+    def _check_key(self, attribute: object, key: bytes | None) -> None:  # noqa: ARG002  (attrs gives it)
+        if key is not None and not key:
+            raise ValueError("the key of a storage is empty, and would sign nothing")
+
     upgrades: Mapping[str, Mapping[int, Upgrade]] = attrs.field(default=UPGRADES, repr=False)
 
     def head(self, run_id: str, head: Head) -> bytes:

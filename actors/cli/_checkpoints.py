@@ -18,11 +18,13 @@ from actors.checkpoint._retention import keep_every, keep_last
 from actors.checkpoint._types import CheckpointFacts, Commit
 from actors.cli._outcome import DONE, CommandError
 from actors.cli._plain import without_controls
+from actors.cli._shadow import did_you_mean
+from actors.workflows._durable._keys import parse
 from protocols._codec import default_codec
 from protocols._errors import CodecError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from actors.checkpoint._retention import Retention
     from actors.checkpoint._storage import LogStore
@@ -112,11 +114,15 @@ class CheckpointsCommand:
         changes = dict(map(_edit, edits))
         name = run_id or uuid4().hex
 
+        gone = tuple(removed)
+
         async def work(storage: LogStore) -> None:
+            origin = await storage.read_checkpoint(checkpoint_id)
+            _require_entries(origin.values(), changes, gone)
             log = await storage.open_run(name, workflow_name="", fork_of=checkpoint_id)
-            if changes or tuple(removed):
-                facts = CheckpointFacts(label="edited")
-                commit = Commit(changes, tuple(removed), "fork", facts)
+            if changes or gone:
+                facts = origin.heads[-1].checkpoint or CheckpointFacts()
+                commit = Commit(changes, gone, "fork", attrs.evolve(facts, label="edited"))
                 log.append(commit, lambda error: None)  # noqa: ARG005  (flush tells it)
                 await log.flush()
             _out(f"{log.checkpoint_id or f'{name}@1'}")
@@ -194,6 +200,23 @@ def _edit(text: str) -> tuple[str, Any]:
         raise CommandError(
             f"--set {key}: the value must be JSON, a text in quotation marks: {exc}"
         ) from exc
+
+
+def _require_entries(
+    there: Mapping[str, Any], changed: Iterable[str], removed: Iterable[str]
+) -> None:
+    """Make sure that an edit does something.
+
+    Raises:
+        CommandError: it names an entry that isn't there, and that nobody would look at.
+    """
+    new = [key for key in changed if parse(key).kind not in {"shared", "executor"}]
+    for key in (*new, *removed):
+        if key not in there:
+            near = did_you_mean(key, there) or "; `actors checkpoints show` lists them"
+            raise CommandError(
+                f"the checkpoint has no entry {key!r}{near} (what set_state sets is shared/NAME)"
+            )
 
 
 def _retention(last: int | None, every: int | None) -> Retention:

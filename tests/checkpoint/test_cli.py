@@ -122,6 +122,30 @@ def test_fork_begins_a_run_with_changes(cli: Cli, store: str) -> None:
     assert "again@1" in cli("list", "--run", "again")[1]
 
 
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (("--set", "n=4"), "shared/NAME"),
+        (("--set", "quue/1=4"), "no entry 'quue/1'"),
+        (("--remove", "shared/plam"), "did you mean shared/plan"),
+    ],
+)
+def test_an_edit_that_would_change_nothing_is_refused_and_begins_no_run(
+    cli: Cli, edit: tuple[str, str], said: str
+) -> None:
+    before = cli("list")[1]
+    code, out, err = cli("fork", "run@3", *edit)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert cli("list")[1] == before
+
+
+def test_an_edited_fork_is_as_far_as_what_it_grew_from(cli: Cli) -> None:
+    cli("fork", "run@3", "--run", "again", "--set", "shared/new=1")
+    (told,) = (e for e in json.loads(cli("list", "--json")[1]) if e["checkpoint_id"] == "again@2")
+    assert (told["facts"]["iteration"], told["facts"]["label"]) == (3, "edited")
+
+
 def test_prune_forgets_what_it_says(cli: Cli) -> None:
     _, out, _ = cli("prune", "--keep-last", "1", "--dry-run")
     assert out == (

@@ -79,3 +79,9 @@ async def test_a_password_never_gets_into_an_error() -> None:
             await storage.list_runs()
     assert "secret" not in str(caught.value)
     assert "check that the server runs" in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///runs.db", "file:runs"])
+def test_an_empty_key_is_refused_since_it_signs_nothing(url: str) -> None:
+    with pytest.raises(ValueError, match="is empty"):
+        open_storage(url, key=b"")

@@ -15,7 +15,9 @@ from actors import (
     AgentHostExecutor,
     Executor,
     FunctionInvocationContext,
+    WorkflowBuilder,
     WorkflowContext,
+    WorkflowExecutor,
     handler,
     response_handler,
     tool,
@@ -25,7 +27,7 @@ from actors.testing import ScriptedChatClient
 from actors.workflows._durable._worker import Worker, WorkerOptions
 from protocols import AgentExecutorResponse, Content
 from tests.durable.kit import Asks
-from tests.workflows.kit import Gate, Node, chain, fails
+from tests.workflows.kit import Gate, Node, chain, fails, sends
 
 
 @pytest.fixture
@@ -310,3 +312,24 @@ async def test_a_job_for_a_workflow_that_begins_with_a_host_of_an_agent_is_answe
     assert await Worker(flow(AgentHostExecutor(agent)), storage).work_once()
     status = await storage.jobs.status("job-1")
     assert "hello" in str(status.result["outputs"])
+
+
+async def test_after_a_bad_answer_a_job_asks_what_it_asked_and_nothing_from_inside(
+    storage: Any,
+) -> None:
+    def make() -> Any:
+        quiet = WorkflowExecutor(chain(Asks("inner")), "quiet")
+        loud = WorkflowExecutor(chain(Asks("asker")), "loud", propagate_request=True)
+        start = sends("start", 1)
+        builder = WorkflowBuilder(start_executor=start, name="flow")
+        return builder.add_fan_out_edges(start, [quiet, loud]).build()
+
+    await storage.jobs.submit("job-1", 0, queue="flow")
+    await Worker(make(), storage).work_once()
+    asked = (await storage.jobs.status("job-1")).result["requests"]
+    assert list(asked.values()) == ["asker wants more than 1"]
+    await storage.jobs.answer("job-1", {next(iter(asked)): "many"})
+    await Worker(make(), storage).work_once()
+    again = (await storage.jobs.status("job-1")).result
+    assert again["requests"] == asked
+    assert "many" in again["refused"]

@@ -25,8 +25,8 @@ import trio
 
 from actors.checkpoint import LogStorage, Position
 from actors.workflows._durable._errors import UnknownOutcomeError
+from actors.workflows._durable._keys import parse
 from actors.workflows._durable._opening import Place, Resumption
-from actors.workflows._durable._records import StoredRequest
 from actors.workflows._kwargs import RunKwargs
 from actors.workflows._run import Run
 from protocols._checkpoint_errors import (
@@ -279,7 +279,8 @@ class _Task:
     async def _open(self) -> dict[str, Any]:
         """Return what the stored run asks."""
         entries = (await self._storage.read_run(self._lease.job_id)).values()
-        found = [each for each in entries.values() if isinstance(each, StoredRequest)]
+        # Those of workflows inside are asked by their hosts, if they are for people.
+        found = [each for key, each in entries.items() if parse(key)[:2] == ((), "request")]
         return {each.id: each.data for each in found}
 
     async def _is_over(self, result: WorkflowRunResult, used: Mapping[str, Any]) -> bool:
