@@ -17,7 +17,7 @@ from actors import (
     handler,
 )
 from actors.checkpoint import InMemoryCheckpointStorage
-from tests.durable.kit import Asks, Wild, infos_of, latest, only_run
+from tests.durable.kit import Asks, Attributes, Wild, infos_of, latest, only_run
 from tests.durable.test_ledger import CheckingGate
 from tests.workflows.kit import Node, chain
 
@@ -175,3 +175,53 @@ async def test_a_failure_inside_leaves_a_checkpoint_that_goes_on_inside() -> Non
     result = await make().run(checkpoint_id=info.checkpoint_id)
     assert RAN == ["x"]
     assert result.get_outputs() == [2, 2]
+
+
+def with_attributes(storage: Any, *, asks: bool) -> Workflow:
+    """Two levels down, an executor that keeps attributes is in a loop."""
+    keeps = Attributes("keeps")
+    again: Any = Asks("asks") if asks else Until("until", 4)
+    builder = WorkflowBuilder(start_executor=keeps, output_from=[keeps])
+    inner = builder.add_edge(keeps, again).add_edge(again, keeps).build()
+    how: dict[str, Any] = {"allow_direct_output": True, "propagate_request": True}
+    made: Workflow = chain(
+        inside(chain(inside(inner, "deep", **how)), "host", **how),
+        checkpoint_storage=storage,
+        name="flow",
+    )
+    return made
+
+
+class Until(Executor):
+    """Sends numbers back that aren't large enough."""
+
+    state = ()
+
+    def __init__(self, id: str, limit: int) -> None:
+        super().__init__(id)
+        self.limit = limit
+
+    @handler
+    async def look(self, message: int, ctx: WorkflowContext[int]) -> None:
+        if message < self.limit:
+            await ctx.send_message(message)
+
+
+async def test_attributes_inside_go_on_from_their_last_snapshot_in_another_process() -> None:
+    storage = InMemoryCheckpointStorage()
+    wanted = (await with_attributes(storage, asks=False).run(1)).get_outputs()
+    assert wanted == [[1], [1, 2], [1, 2, 3]]
+    run_id = await only_run(storage)
+    last = (await storage.read_run(run_id)).position.sequence
+    for sequence in range(1, last + 1):
+        flow = with_attributes(storage, asks=False)
+        assert (await flow.run(checkpoint_id=f"{run_id}@{sequence}")).get_outputs() == wanted
+
+
+async def test_attributes_inside_of_a_workflow_that_waits_for_an_answer_are_restored() -> None:
+    storage = InMemoryCheckpointStorage()
+    (asked,) = (await with_attributes(storage, asks=True).run(1)).get_request_info_events()
+    result = await with_attributes(storage, asks=True).run(
+        checkpoint_id=await latest(storage), responses={asked.request_id: 7}
+    )
+    assert result.get_outputs() == [[1, 7]]

@@ -21,6 +21,7 @@ import attrs
 from actors.checkpoint._types import LogStorage, Position, RunInfo
 from actors.workflows._cell import has_snapshots
 from actors.workflows._durable._answers import Settled, settle_doubts
+from actors.workflows._durable._carried import inside
 from actors.workflows._durable._crashed import judged
 from actors.workflows._durable._errors import GraphMismatchError
 from actors.workflows._durable._foreign import SIGNATURE, ForeignLog, entries_of
@@ -33,7 +34,7 @@ from protocols._checkpoints import CheckpointStorage
 
 if TYPE_CHECKING:
     from actors.checkpoint._types import RunLog
-    from actors.workflows._carry import Carry
+    from actors.workflows._carry import Carry, Child
     from actors.workflows._durable._suspects import Verdict
     from actors.workflows._graph import Graph
     from protocols._checkpoints import WorkflowCheckpoint
@@ -230,10 +231,20 @@ class Opening:
             raise GraphMismatchError(self._name, found)
 
     async def _restore_objects(self, carry: Carry) -> None:  # noqa: ASYNC910  (waits for stores and hooks only)
-        """Give executors with mutable attributes their last snapshot back."""
-        if carry.restored is None:
-            return  # noqa: ASYNC910  (waits for stores and hooks only)
-        for name, kept in carry.states.items():
-            executor = carry.executor(self._graph, name)
-            if has_snapshots(executor):
-                await executor.on_checkpoint_restore(deepcopy(kept))
+        """Give executors with mutable attributes their last snapshot back, at any depth."""
+        if carry.restored is not None:
+            await _restore(carry, self._graph)
+
+
+async def _restore(carry: Carry, graph: Graph) -> None:  # noqa: ASYNC910  (as above)
+    for name, kept in carry.states.items():
+        executor = carry.executor(graph, name)
+        if has_snapshots(executor):
+            await executor.on_checkpoint_restore(deepcopy(kept))
+    # Where several have been in one object, whoever is at work had it last.
+    for child in sorted(carry.children.values(), key=_is_at_work):
+        await _restore(child.carry, inside(graph, child.host))
+
+
+def _is_at_work(child: Child) -> bool:
+    return child.carry.restored is not None or bool(child.carry.beginning)
