@@ -14,9 +14,9 @@ from actors.agents._context import ContextProvider, SessionContext
 from actors.agents._history import HistoryProvider, InMemoryHistoryProvider
 from actors.agents._workflow_order import Order
 from actors.agents._workflow_parts import (
-    CROSSING,
     MessageIds,
     attempt_of,
+    crosses,
     response_of,
     responses_of,
     updates_of,
@@ -153,7 +153,7 @@ def counting(events: Iterable[WorkflowEvent], order: Order) -> list[WorkflowEven
     return order.sorted(
         (place, event)
         for place, event in found
-        if event.type in CROSSING and not (discarded and attempt_of(event) in discarded)
+        if crosses(event) and not (discarded and attempt_of(event) in discarded)
     )
 
 
@@ -182,7 +182,7 @@ class WorkflowUpdates:
         attempt, place = attempt_of(event), self._order.place_of(event)
         if event.type == "attempt_discarded":
             self._kept = [each for each in self._kept if each[0] != attempt]
-        elif event.type in CROSSING:
+        elif crosses(event):
             updates = updates_of(event, self._ids)
             self._kept += [(attempt, place, update) for update in updates]
             self._ready.extend(updates)

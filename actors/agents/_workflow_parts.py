@@ -42,6 +42,17 @@ CROSSING: Final = frozenset({"output", "intermediate", "data", "request_info"})
 Attempt = tuple[Any, ...]
 
 
+def crosses(event: WorkflowEvent) -> bool:
+    """Tell whether an event is for whoever takes a workflow for an agent.
+
+    A run that had ended tells its outputs once more, as nobody's. They were answers to somebody,
+    so an agent that is put back doesn't give them again.
+    """
+    if event.type == "request_info":
+        return True
+    return event.type in CROSSING and event.executor_id is not None
+
+
 def attempt_of(event: WorkflowEvent) -> Attempt:
     """Return what tells the outputs of one attempt at a turn from all others."""
     return event.path, event.executor_id, event.turn, event.attempt
