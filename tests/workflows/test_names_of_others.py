@@ -12,10 +12,13 @@ from actors import (
     FunctionalWorkflow,
     FunctionalWorkflowDefinition,
     InMemoryCheckpointStorage,
+    RunContext,
     WorkflowBuilder,
     WorkflowCheckpoint,
     WorkflowContext,
+    WorkflowEvent,
     WorkflowEventType,
+    WorkflowException,
     WorkflowExecutor,
     WorkflowRunContext,
     executor,
@@ -84,6 +87,27 @@ async def test_a_function_is_built_into_a_workflow_that_waits_by_itself() -> Non
     assert await storage.get_latest(workflow_name="doubling") is not None
     assert isinstance(one, FunctionalWorkflow)
     assert isinstance(doubling, FunctionalWorkflowDefinition)
+
+
+@step
+async def remember(word: str, ctx: WorkflowRunContext) -> str:
+    before = ctx.get_state("word", "nothing")
+    ctx.set_state("word", word)
+    await ctx.add_event(WorkflowEvent("progress"))
+    return f"{before}, {word}, {ctx.is_streaming()}"
+
+
+async def test_a_step_is_tried_by_itself_with_a_context_that_stands_for_a_run() -> None:
+    ctx = RunContext("test")
+
+    assert isinstance(ctx, WorkflowRunContext)
+    assert await remember("one", ctx) == "nothing, one, False"
+    assert await remember("two", ctx) == "one, two, False"
+    assert await remember("three", RunContext("test", streaming=True)) == "nothing, three, True"
+    with pytest.raises(ValueError, match="underscore"):
+        ctx.set_state("_word", "one")
+    with pytest.raises(WorkflowException, match="no run of 'test'"):
+        await ctx.request_info("sure?", bool)
 
 
 def test_types_of_annotations_are_there() -> None:

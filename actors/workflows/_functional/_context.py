@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 import msgspec
 
@@ -10,6 +10,7 @@ from actors._core._errors import TurnOverError
 from actors.workflows._context import RESERVED
 from actors.workflows._functional._ask import ask
 from actors.workflows._functional._frames import Frame, current_frame
+from protocols._errors import WorkflowException
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
@@ -22,13 +23,20 @@ class WorkflowRunContext:
     A function gets it by the annotation ``WorkflowRunContext`` (or `RunContext`), or by the name
     ``ctx``; anybody deeper down gets it from `get_run_context`. All that it does is done where
     its caller is: in a step, in the body, in a workflow that the body calls.
+
+    To try a step by itself, give it ``WorkflowRunContext("a name")``: that remembers what is
+    set, and is of no use otherwise.
     """
 
     __slots__ = ("_run",)
 
     __run_context__: ClassVar[bool] = True  # marks what a parameter may be annotated with
 
-    def __init__(self, run: FunctionalRun) -> None:
+    def __new__(cls, run: FunctionalRun | str, **_: Any) -> Self:
+        """Make the context of a run; or one that stands for it, for what is tested by itself."""
+        return super().__new__(cast("type[Self]", _Alone) if isinstance(run, str) else cls)
+
+    def __init__(self, run: Any, *, streaming: bool = False) -> None:  # noqa: ARG002 (of one alone)
         self._run = run
 
     async def request_info(
@@ -81,8 +89,7 @@ class WorkflowRunContext:
             ValueError: the key begins with an underscore: those are the engine's.
             UnregisteredTypeError: the value can't be stored, and the run has a storage.
         """
-        if key.startswith("_"):
-            raise ValueError(f"the key {key!r} begins with an underscore: those are the engine's")
+        _check_key(key)
         frame = self._frame()
         self._run.keeper.check(value)
         frame.set_state(key, value)
@@ -108,6 +115,49 @@ class WorkflowRunContext:
         return frame
 
 
+class _Alone(WorkflowRunContext):
+    """Stands for the context of a run where there is none: ``RunContext("the workflow's name")``.
+
+    For trying a step by itself. It remembers what is set; nobody listens, and nobody answers.
+    """
+
+    __slots__ = ("_is_streaming", "_state")
+
+    def __init__(self, run: str, *, streaming: bool = False) -> None:
+        super().__init__(run)
+        self._is_streaming = streaming
+        self._state: dict[str, Any] = {}
+
+    async def request_info(  # noqa: ASYNC910  (it only raises)
+        self,
+        request_data: Any,
+        response_type: Any,  # noqa: ARG002
+        *,
+        request_id: str | None = None,
+    ) -> Any:
+        raise WorkflowException(
+            f"there is no run of {self._run!r} that could wait for an answer to "
+            f"{request_id or request_data!r}: ask in a workflow that is run"
+        )
+
+    async def add_event(self, event: WorkflowEvent) -> None:
+        pass
+
+    @property
+    def idempotency_key(self) -> str | None:
+        return None
+
+    def get_state(self, key: str, default: Any = None) -> Any:
+        return self._state.get(key, default)
+
+    def set_state(self, key: str, value: Any) -> None:
+        _check_key(key)
+        self._state[key] = value
+
+    def is_streaming(self) -> bool:
+        return self._is_streaming
+
+
 RunContext: TypeAlias = WorkflowRunContext
 """The name that Microsoft Agent Framework's code has for it."""
 
@@ -116,6 +166,11 @@ def get_run_context() -> WorkflowRunContext | None:
     """Return the context of the running workflow that the caller is in; None outside."""
     frame = current_frame()
     return None if frame is None else frame.run.ctx
+
+
+def _check_key(key: str) -> None:
+    if key.startswith("_"):
+        raise ValueError(f"the key {key!r} begins with an underscore: those are the engine's")
 
 
 def _who(frame: Frame) -> str:
