@@ -27,21 +27,21 @@ from actors.workflows._cell import ExecutorCell
 from actors.workflows._children import Children
 from actors.workflows._deliveries import Effects, News
 from actors.workflows._failing import turn_failed
-from actors.workflows._input import InputTypeError
 from actors.workflows._leftovers import Leftovers
 from actors.workflows._outbox import Outbox
+from actors.workflows._outside import ask, bring_in, check_input, close_requests, tell_requests
 from actors.workflows._retries import rolls_back
 from actors.workflows._schedules import make_schedule
 from actors.workflows._telemetry import tracing_of
 from protocols._errors import EdgeConditionError, WorkflowRunnerException
-from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunState
+from protocols._events import WorkflowErrorDetails, WorkflowEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from actors.workflows._carry import Beginning, Carry
     from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import Rare, Request
+    from actors.workflows._deliveries import Request
     from actors.workflows._durable._journal import Journal
     from actors.workflows._executor import Executor
     from actors.workflows._graph import Graph
@@ -132,7 +132,7 @@ class Conductor:
         Raises:
             InputTypeError: an executor can't take what it is to begin with.
         """
-        self._check_input()
+        check_input(self)
         news = News()
         restored = self.carry.restored
         if self.carry.beginning or (restored is not None and restored.deliveries):
@@ -140,7 +140,7 @@ class Conductor:
         if restored is not None:
             restored.put_into(self, news)
         self.inputs.extend(self.carry.beginning)
-        self.bring_in(news)
+        bring_in(self, news)
         self.pass_on(None, news)
         if restored is not None:
             self.children.go_on(restored.children(self))
@@ -150,39 +150,6 @@ class Conductor:
         yield self
         for child in () if self._children is None else self._children.active.values():
             yield from child.at_work()
-
-    def take_in(self, inputs: Iterable[Beginning]) -> None:
-        """Take messages and answers from outside, while it runs."""
-        self.inputs.extend(inputs)
-        if self.schedule.lets_in(self):
-            news = News()
-            self.schedule.start(self, news)
-            self.bring_in(news)
-            self.pass_on(None, news)
-
-    def bring_in(self, news: News) -> None:
-        """Deliver what has come from outside."""
-        inputs, self.inputs = self.inputs, []
-        for target, source, message, request in inputs:
-            scope = None if request is None else request.scope
-            self.outbox.deliver(target, (source,), message, news, request, scope)
-            if scope is not None:
-                self.outbox.leave(scope)  # the question is answered
-
-    def _check_input(self) -> None:
-        for target, _, message, request in self.carry.beginning:
-            if request is None:
-                self.check_takes(target, message)
-
-    def check_takes(self, target: str, message: Any) -> None:
-        """Make sure that an executor takes a message from outside.
-
-        Raises:
-            InputTypeError: it doesn't.
-        """
-        if not self.graph.accepts[target](message):
-            executor = self.graph.executors[target]
-            raise InputTypeError(self.settings.name, target, message, executor.input_types)
 
     @property
     def is_over(self) -> bool:
@@ -265,7 +232,7 @@ class Conductor:
             if rare is not None:
                 cell.snapshot = rare.snapshot
                 if rare.requests:
-                    self._ask(rare, news)
+                    ask(self, rare, news)
                 if rare.taken is not None:
                     self.children.take(rare.taken)
             if rare is None or rare.taken is None or rare.taken.is_idle:
@@ -434,44 +401,15 @@ class Conductor:
                 found.put_back(self.carry.states[executor_id])
         return found
 
-    def _ask(self, rare: Rare, news: News) -> None:
-        """Open the requests of a turn; two executors that have used one name are told apart."""
-        found = [one.apart_from(self.requests) for one in rare.requests.values()]
-        rare.requests = {one.id: one for one in found}
-        self.requests.update(rare.requests)
-        for request in found:
-            if request.scope is not None:
-                self.outbox.enter(request.scope)
-        self.tell_requests(found, news)
-
     def withdraw(self, names: Iterable[str]) -> None:
         """Close requests of a workflow inside that has failed: if it is begun again it asks anew."""
-        for name in self.close_requests(names):
+        for name in close_requests(self, names):
             warning = f"request {name!r} is withdrawn: what has asked it is begun again"
             self.emit(WorkflowEvent("warning", warning, path=self.path))
 
-    def close_requests(self, names: Iterable[str]) -> list[str]:
-        """Close requests without an answer, and return those that were open."""
-        found = [self.requests.pop(name) for name in names if name in self.requests]
-        for request in found:
-            if request.scope is not None:
-                self.outbox.leave(request.scope)
-        closed = [request.id for request in found]
-        if closed and self.run.gate is not None:
-            self.run.gate.withdrawn(self, closed)
-        return closed
-
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:
         """Have the world outside told of open requests."""
-        for request in requests:
-            event = WorkflowEvent.request_info(
-                request.id, request.source, request.data, request.response_type
-            )
-            news.events.append(event)
-            if self.reports.status is WorkflowRunState.IN_PROGRESS:
-                status = self.reports.status = WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS
-                news.events.append(WorkflowEvent("status", None, False, status))
-                news.has_statuses = True
+        tell_requests(self, requests, news)
 
     def apply(self, effects: Effects, news: News) -> None:
         """Make a committed turn count: what it wrote and sent now, its outputs when it is safe."""

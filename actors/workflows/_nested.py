@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.workflows._cell import ExecutorCell
 from actors.workflows._conductor import NO_MORE, Conductor
+from actors.workflows._outside import close_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +88,7 @@ class NestedConductor(Conductor):
         outer = [name for name, inner in asked.items() if inner in closed]
         for name in outer:
             del asked[name]
-        self.close_requests(closed)
+        close_requests(self, closed)
         self.parent.withdraw(outer)
 
     def tell_requests(self, requests: Iterable[Request], news: News) -> None:  # noqa: ARG002

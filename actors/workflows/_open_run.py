@@ -16,6 +16,7 @@ import trio
 from actors._core._in_trio import check_in_trio
 from actors._core._turn import split
 from actors.workflows._listeners import Listeners
+from actors.workflows._outside import check_takes, take_in
 from actors.workflows._requests import answers
 from actors.workflows._run import Run
 from actors.workflows._run_stream import goes_before
@@ -83,7 +84,7 @@ class StandingRun(Run):
             conductor.schedule.begin_anew()
             waits = bool(conductor.requests)
             self.reports.say(State.IN_PROGRESS_PENDING_REQUESTS if waits else State.IN_PROGRESS)
-        conductor.take_in(inputs)
+        take_in(conductor, inputs)
 
 
 class OpenRun:
@@ -196,7 +197,7 @@ class OpenRun:
             message = message.data
         run = self._going_on()
         start = run.graph.start_id
-        run.conductor.check_takes(start, message)
+        check_takes(run.conductor, start, message)
         run.take_in([(start, f"internal:{start}", message, None)])
 
     def respond(self, responses: Mapping[str, Any]) -> None:

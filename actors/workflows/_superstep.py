@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._limit import not_done
+from actors.workflows._outside import bring_in
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
@@ -102,6 +103,6 @@ class Superstep:
             )
         )
         if conductor.inputs:
-            conductor.bring_in(news)
+            bring_in(conductor, news)
         if conductor.outbox.open and conductor.goes_on():
             self.start(conductor, news)
