@@ -26,9 +26,7 @@ from actors.workflows._functional._signature import NOTHING, Definition, declare
 from actors.workflows._functional._stepping import run_step
 from actors.workflows._functional._waiting import Paused
 from actors.workflows._requests import check_mapping
-from actors.workflows._requests import check_mapping
 from actors.workflows._run_stream import RunSource, RunStream
-from actors.workflows._settings import check_storage
 from actors.workflows._settings import check_storage
 from actors.workflows._telemetry import recorded
 from actors.workflows._waiting import Waiting
@@ -278,9 +276,6 @@ class FunctionalWorkflow(Generic[T]):
         checkpoint_id: str | None,
         storage: Any,
     ) -> None:
-        check_storage(storage)
-        if responses is not None:
-            check_mapping(responses)
         check_storage(storage)
         if responses is not None:
             check_mapping(responses)
