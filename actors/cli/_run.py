@@ -33,8 +33,6 @@ from actors.workflows._workflow import Workflow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from trio.lowlevel import Task
-
     from actors._core._dispatch import Worker
     from actors.workflows._functional._workflow import FunctionalWorkflow
     from actors.workflows._run import Run
@@ -175,7 +173,7 @@ class _Running:
             self.error = exits.exceptions[0]
             await trio.lowlevel.checkpoint()
 
-    def _worker_of(self, task: Task) -> Worker | None:
+    def _worker_of(self, task: Any) -> Worker | None:
         run = None if self.observed is None else self.observed.last_run
         worker = None if run is None else run.dispatcher.worker_of(task)
         if worker is None and self.system is not None:
