@@ -203,7 +203,8 @@ def _unreachable(
     if lost and start_id in executors:
         yield GraphConnectivityError(
             f"no message could ever reach {', '.join(map(repr, lost))}: there is no way from the "
-            f"start executor {start_id!r}"
+            f"start executor {start_id!r}. Lead an edge there, add_edge(..., {lost[0]}), or take "
+            "out what leads on from there"
         )
 
 
