@@ -295,7 +295,7 @@ async def test_a_mistake_in_the_kernel_ends_the_system_and_nobody_hangs(
 async def test_after_the_end_nothing_is_taken_any_more(autojump_clock: Any) -> None:
     async with open_system() as system:
         ref = system.spawn(Doer)
-    with pytest.raises(ActorStoppedError, match="system has stopped .* can't take anything"):
+    with pytest.raises(ActorStoppedError, match=r"system has stopped .* can't take anything"):
         system.spawn(Doer)
     with pytest.raises(ActorStoppedError):
         ref.tell_nowait(wait)
