@@ -167,7 +167,7 @@ class AgentRun:
         for tool in tools:
             if is_toolbox(tool):
                 await self._toolboxes.enter_async_context(KeptOpen(tool))
-        return normalize_tools(unpacked(tools))
+        return normalize_tools(unpacked(tools))  # noqa: ASYNC910 (there is one, says the caller)
 
     async def _close_toolboxes(self) -> None:  # noqa: ASYNC910 (mostly there is none)
         stack, self._toolboxes = self._toolboxes, None
