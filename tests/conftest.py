@@ -1,4 +1,4 @@
-"""The real language model, for every folder of tests: one server for the whole run."""
+"""The real language model, for every folder of tests; and what Hypothesis asks of no test."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from collections.abc import Awaitable, Callable, Iterator
 import httpx2
 import pytest
 import trio
+from hypothesis import HealthCheck, settings
 
 from actors.agents._local._files import fetch_model
+
+# How long an example takes is a property of the machine, so no test fails by it.
+settings.register_profile(
+    "untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -399,7 +399,7 @@ AMOUNTS = st.integers(0, 5)
 DECISIONS = st.sampled_from(["approve", "reject", "alter", "repeat", "forge", "foreign", "text"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=st.lists(st.tuples(DECISIONS, st.integers(0, 3)), max_size=12), data=st.data())
 def test_no_sequence_of_answers_runs_a_call_that_was_not_approved_or_twice(
     steps: list[tuple[str, int]], data: st.DataObject

@@ -617,7 +617,7 @@ async def test_the_updates_of_a_stream_come_as_the_model_sends_them() -> None:
     assert updates[3].contents[0].result == "safe 1"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(
         st.lists(

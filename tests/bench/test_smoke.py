@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 QUESTIONS = [
     "mailbox", "ask", "spawn", "stop", "memory", "superstep", "fan", "map", "agents", "as_agent",
-    "pipeline", "streaming", "listeners", "functional", "checkpoint", "durable", "imports",
+    "pipeline", "telemetry", "streaming", "listeners", "functional", "checkpoint", "durable",
+    "imports",
 ]  # fmt: skip
 
 

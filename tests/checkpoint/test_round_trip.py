@@ -161,14 +161,14 @@ class Store:
 
 
 @given(VALUES, st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_value_comes_back_as_it_was(value: Any, as_json: bool) -> None:
     store = Store(as_json=as_json)
     assert same(store.get(store.put(value)), value)
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 3)), max_size=30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_long_sequence_that_is_changed_anywhere_comes_back_at_every_version(
     changes: list[tuple[int, int]],
 ) -> None:
@@ -307,7 +307,7 @@ def test_a_providers_object_in_a_message_isnt_stored() -> None:
 @given(
     st.binary(max_size=60) | st.lists(st.integers(-1, 9), max_size=9).map(msgspec.msgpack.encode)
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_bytes_do_anything_but_be_read_or_refused(body: bytes) -> None:
     store = Store()
     store.put("long" * 500)

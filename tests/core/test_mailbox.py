@@ -367,7 +367,7 @@ class Senders:
             getattr(self.ref, kind)()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["block", "reject", "drop_oldest", "drop_newest"]), st.integers(0, 2), STEPS
 )

@@ -507,7 +507,7 @@ async def play(system: System, script: Script, restarts: list[Restart]) -> list[
     return seen
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 3.0])), max_size=12),
     st.lists(st.sampled_from(list(Restart)), min_size=4, max_size=4),

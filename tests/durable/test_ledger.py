@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from actors import WorkflowBuilder, quorum
 from actors.checkpoint import InMemoryCheckpointStorage
@@ -95,7 +95,7 @@ def shapes(draw: st.DrawFn) -> Shape:
 
 
 @pytest.mark.filterwarnings("ignore::actors.WorkflowGraphWarning")
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(shapes(), st.integers(2, 5))
 def test_what_commits_changed_adds_up_to_all_there_is(shape: Shape, first: int) -> None:
     @seeds(2)

@@ -294,7 +294,7 @@ leaves = st.one_of(
 values = st.recursive(leaves, containers, max_leaves=12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(values, st.sampled_from(BOTH))
 def test_every_value_comes_back_equal_and_of_the_same_type(
     value: object, encoding: Encoding
@@ -302,7 +302,7 @@ def test_every_value_comes_back_equal_and_of_the_same_type(
     assert same(roundtrip(value, encoding), value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(values)
 def test_the_two_encodings_mean_the_same(value: object) -> None:
     packed = encode(value, encoding="msgpack")
@@ -310,7 +310,7 @@ def test_the_two_encodings_mean_the_same(value: object) -> None:
     assert same(decode(packed, encoding="msgpack"), decode(encode(value)))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(values, st.sampled_from(BOTH), st.data())
 def test_a_damaged_encoding_gives_a_value_or_a_codec_error(
     value: object, encoding: Encoding, data: st.DataObject

@@ -171,7 +171,7 @@ def test_chance_is_the_seeds_inside_of_an_exploration() -> None:
         assert chance(own) is explorer.random
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), numbers=st.lists(st.integers(), max_size=5))
 async def test_hypothesis_may_choose_the_seed(seed: int, numbers: list[int]) -> None:
     with explore(seed):

@@ -50,7 +50,7 @@ async def test_parameters_and_fixtures_come_through(number: int, tmp_path: Any) 
     assert tmp_path.is_dir()
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(number=st.integers())
 @seeds(3)
 async def test_hypothesis_chooses_the_data_and_seeds_the_order(number: int) -> None:

@@ -313,7 +313,7 @@ def branches_of(shape: Any, schedule: Any) -> Any:
 
 
 @given(layered())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_neither_schedule_nor_time_changes_what_comes_out_of_branches_and_joins(
     shape: Any,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from actors import (
     Executor,
@@ -259,7 +259,6 @@ def situations(draw: Any) -> tuple[dict[str, list[str]], Join, JoinBuffer, list[
 
 
 @given(situations())
-@settings(deadline=None)
 def test_a_join_is_waited_for_exactly_if_some_walk_leads_to_a_missing_source(
     situation: tuple[dict[str, list[str]], Join, JoinBuffer, list[str]],
 ) -> None:

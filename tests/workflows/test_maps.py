@@ -319,9 +319,7 @@ class Sum:
 
 
 @given(st.lists(Tree, max_size=4))
-@settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_trees_are_summed_by_a_map_that_is_its_own_worker(tree: list[Any]) -> None:
     """A map in its own scope, as deep as the lists are."""
 
