@@ -394,99 +394,103 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors._core": """
             Actor ActorContext ActorFacts ActorFailed ActorRef ActorRestarted
             ActorRestartingError ActorStarted ActorStopped ActorStoppedError
-            AskTimeoutError Backoff Counters Crashed DeadLetter DeadlockError ExitReason
-            Finished Killed LeftOpenError MailboxFullError MailboxPolicy Missed
-            NameTakenError NotFound OutboxLimitError RemoteError ResponseStream Restart
-            RestartLimitError ShutDown StashLimitError StrayCancelledError Supervision System
+            AskTimeoutError Backoff Counters Crashed current_system DeadLetter
+            DeadlockError ExitReason Finished Killed LeftOpenError MailboxFullError
+            MailboxPolicy Missed NameTakenError NotFound open_system OutboxLimitError
+            RemoteError report_stalls ResponseStream Restart RestartLimitError ShutDown
+            StalledTurn StashLimitError StrayCancelledError Supervision System
             SystemFacts Terminated TimerLimitError TurnOverError TurnTimeoutError
             UnhandledMessageError ZombieActor
-            current_system open_system report_stalls StalledTurn
         """,
         "actors.agents": """
-            MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware
-            cancel_after_turn enqueue_messages ToolsOverJsonSchema RunRecord RunRecorder
-            StepRecord SKIP_PARSING normalize_tools FunctionTool tool AgentBuilder
-            AgentMiddlewareLayer AgentMiddleware AgentMiddlewareTypes ChatMiddleware
-            ChatMiddlewareTypes FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle
-            MiddlewareType MiddlewareTypes agent_middleware chat_middleware function_middleware
-            AgentContext ChatContext FunctionInvocationContext FunctionalWorkflowAgent
-            FileHistoryProvider FileSessionStore SQLiteSessionStore SessionStore
-            CharacterEstimatorTokenizer TokenizerProtocol included_token_count
-            SummarizationStrategy CompactionStrategy SelectiveToolCallCompactionStrategy
-            SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy
-            TruncationStrategy MessageGroup group_messages included_messages CompactionProvider
-            apply_compaction Slot FetchProgress model_path fetch_model ServiceSessionId Agent
-            AgentSession BaseAgent BaseChatClient ChatMiddlewareLayer ChatTelemetryLayer
-            ContextProvider EchoChatClient FunctionInvocationConfiguration FunctionInvocationLayer
-            HistoryProvider InMemoryHistoryProvider LocalModel OpenAIChatClient
-            OpenAIChatCompletionClient OptionsCoT RawAgent RetryPolicy SessionContext
-            normalize_function_invocation_configuration open_local_model register_state_type
-            WorkflowAgent GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY
-            GROUP_INDEX_KEY GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY annotate_message_groups
-            EXCLUDED_KEY EXCLUDE_REASON_KEY ContextWindowCompactionStrategy
-            ChatAndFunctionMiddlewareTypes ToolTypes AGENT_FRAMEWORK_USER_AGENT USER_AGENT_KEY
-            prepend_agent_framework_to_user_agent
+            Agent AGENT_FRAMEWORK_USER_AGENT agent_middleware AgentBuilder AgentContext
+            AgentMiddleware AgentMiddlewareLayer AgentMiddlewareTypes AgentSession
+            annotate_message_groups apply_compaction BaseAgent BaseChatClient
+            cancel_after_turn CharacterEstimatorTokenizer chat_middleware
+            ChatAndFunctionMiddlewareTypes ChatContext ChatMiddleware
+            ChatMiddlewareLayer ChatMiddlewareTypes ChatTelemetryLayer
+            CompactionProvider CompactionStrategy ContextProvider
+            ContextWindowCompactionStrategy EchoChatClient enqueue_messages
+            EXCLUDE_REASON_KEY EXCLUDED_KEY fetch_model FetchProgress
+            FileHistoryProvider FileSessionStore function_middleware
+            FunctionalWorkflowAgent FunctionInvocationConfiguration
+            FunctionInvocationContext FunctionInvocationLayer FunctionMiddleware
+            FunctionMiddlewareTypes FunctionTool GROUP_ANNOTATION_KEY
+            GROUP_HAS_REASONING_KEY GROUP_ID_KEY GROUP_INDEX_KEY GROUP_KIND_KEY
+            group_messages GROUP_TOKEN_COUNT_KEY HistoryProvider included_messages
+            included_token_count InMemoryHistoryProvider LocalModel
+            MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageGroup
+            MessageInjectionMiddleware MiddlewareBundle MiddlewareType MiddlewareTypes
+            model_path normalize_function_invocation_configuration normalize_tools
+            open_local_model OpenAIChatClient OpenAIChatCompletionClient OptionsCoT
+            prepend_agent_framework_to_user_agent RawAgent register_state_type
+            RetryPolicy RunRecord RunRecorder SelectiveToolCallCompactionStrategy
+            ServiceSessionId SessionContext SessionStore SKIP_PARSING
+            SlidingWindowStrategy Slot SQLiteSessionStore StepRecord
+            SummarizationStrategy TokenBudgetComposedStrategy TokenizerProtocol tool
+            ToolResultCompactionStrategy ToolsOverJsonSchema ToolTypes
+            TruncationStrategy USER_AGENT_KEY WorkflowAgent
         """,
         "actors.checkpoint": """
             CheckpointFacts CheckpointInfo Commit FileCheckpointStorage
-            InMemoryCheckpointStorage LogStorage Position PostgresCheckpointStorage
-            PruneReport Retention RunInfo RunLog SQLiteCheckpointStorage Stored
-            keep_every keep_last open_storage
-            JobQueue JobStatus Lease Note
+            InMemoryCheckpointStorage JobQueue JobStatus keep_every keep_last Lease
+            LogStorage Note open_storage Position PostgresCheckpointStorage PruneReport
+            Retention RunInfo RunLog SQLiteCheckpointStorage Stored
         """,
         "actors.workflows": """
-            UndeclaredTypeError
-            IdleTimeoutError
-            ExecutorFailure
-            MapEdgeGroup
-            quorum
-            FunctionalWorkflow FunctionalWorkflowDefinition Replay RunContext StepWrapper WorkflowRunContext gather get_run_context step workflow
-            SyncWorkflowContext
-            resolve_agent_id
-            AgentExecutorState
-            AgentExecutor Case DEFAULT_MAX_ITERATIONS Default Edge EdgeCondition EdgeDuplicationError
-            EdgeGroup Executor FanInEdgeGroup FanOutEdgeGroup FunctionExecutor Graph
-            GraphConnectivityError GraphMismatchError Happened Repeat UnknownOutcomeError Worker WorkerOptions INTERNAL_SOURCE_ID InputTypeError RequestInfoMixin
-            RunStream Settings SingleEdgeGroup SwitchCaseEdgeGroup
-            SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault TypeCompatibilityError
-            Undelivered ValidationTypeEnum Workflow WorkflowBuilder WorkflowContext
-            WorkflowGraphWarning WorkflowRunResult WorkflowValidationError WorkflowViz
-            executor handler response_handler validate_workflow_graph
-            WorkflowInvocationKwargs
-            WorkflowExecutor SubWorkflowRequestMessage SubWorkflowResponseMessage
-            OpenRun
-            AgentHostExecutor AgentHostState ResetChatSignal
+            AgentExecutor AgentExecutorState AgentHostExecutor AgentHostState Case
+            Default DEFAULT_MAX_ITERATIONS Edge EdgeCondition EdgeDuplicationError
+            EdgeGroup Executor executor ExecutorFailure FanInEdgeGroup FanOutEdgeGroup
+            FunctionalWorkflow FunctionalWorkflowDefinition FunctionExecutor gather
+            get_run_context Graph GraphConnectivityError GraphMismatchError handler
+            Happened IdleTimeoutError InputTypeError INTERNAL_SOURCE_ID MapEdgeGroup
+            OpenRun quorum Repeat Replay RequestInfoMixin ResetChatSignal
+            resolve_agent_id response_handler RunContext RunStream Settings
+            SingleEdgeGroup step StepWrapper SubWorkflowRequestMessage
+            SubWorkflowResponseMessage SwitchCaseEdgeGroup SwitchCaseEdgeGroupCase
+            SwitchCaseEdgeGroupDefault SyncWorkflowContext TypeCompatibilityError
+            UndeclaredTypeError Undelivered UnknownOutcomeError validate_workflow_graph
+            ValidationTypeEnum Worker WorkerOptions Workflow workflow WorkflowBuilder
+            WorkflowContext WorkflowExecutor WorkflowGraphWarning
+            WorkflowInvocationKwargs WorkflowRunContext WorkflowRunResult
+            WorkflowValidationError WorkflowViz
         """,
         "protocols": """
-            ActorsError AdditionItemMismatch AgentContentFilterException AgentException
-            AgentExecutorRequest AgentExecutorResponse AgentFrameworkException
-            AgentInvalidAuthException AgentInvalidRequestException AgentInvalidResponseException
-            AgentResponse AgentResponseUpdate AgentRunInputs Annotation AnsweredRequestError
-            ChatClientContentFilterException ChatClientException ChatClientInvalidAuthException
-            ChatClientInvalidRequestException ChatClientInvalidResponseException ChatOptions
-            ChatResponse ChatResponseUpdate CheckpointError CheckpointIdError
-            CheckpointID CheckpointNotFoundError CheckpointStorage CheckpointVersionError Codec CodecError
-            Content ContentError CorruptCheckpointError EdgeConditionError EdgeSelectionError
-            FrozenDict FrozenList IntegrationContentFilterException IntegrationException
-            IntegrationInitializationError IntegrationInvalidAuthException
-            IntegrationInvalidRequestException IntegrationInvalidResponseException LocalModelError
-            Log Message MessageType MiddlewareException MiddlewareFailure MiddlewareTermination
-            ModelAuthError ModelConnectionError ModelContentFilterError ModelError ModelFileError
-            ModelHashError ModelRateLimitError ModelRequestError ModelResponseError
-            ModelServerError ModelTimeoutError RequestDetails RequestError ResponseTypeError
-            SettingNotFoundError StaleWriterError StorageError StorageUrlError SupportsAgentRun
-            SupportsChatGetResponse SupportsCodeInterpreterTool SupportsFileSearchTool
-            SupportsImageGenerationTool SupportsMCPTool SupportsResponseStream SupportsShellTool
-            SupportsWebSearchTool TextSpanRegion ToolException ToolExecutionException ToolMode
-            TurnToken TypeRegistry UnknownRequestError UnknownTagError UnregisteredTypeError
-            UnsavableTypeError UsageDetails UserInputRequiredException WorkflowCheckpoint
-            WorkflowCheckpointException WorkflowConvergenceException WorkflowErrorDetails
-            WorkflowEvent WorkflowEventSource WorkflowEventType WorkflowException WorkflowMessage WorkflowRunState
-            WorkflowRunnerException add_usage_details decode default_codec default_registry
-            detect_media_type_from_base64 encode map_chat_to_agent_update merge_chat_options
-            normalize_messages prepend_instructions_to_messages register_checkpoint_type register_type validate_tool_mode
-            LeaseLostError JobStateError Role RoleLiteral ContinuationToken FinishReason
-            FinishReasonLiteral
+            ActorsError add_usage_details AdditionItemMismatch
+            AgentContentFilterException AgentException AgentExecutorRequest
+            AgentExecutorResponse AgentFrameworkException AgentInvalidAuthException
+            AgentInvalidRequestException AgentInvalidResponseException AgentResponse
+            AgentResponseUpdate AgentRunInputs Annotation AnsweredRequestError
+            ChatClientContentFilterException ChatClientException
+            ChatClientInvalidAuthException ChatClientInvalidRequestException
+            ChatClientInvalidResponseException ChatOptions ChatResponse
+            ChatResponseUpdate CheckpointError CheckpointID CheckpointIdError
+            CheckpointNotFoundError CheckpointStorage CheckpointVersionError Codec
+            CodecError Content ContentError ContinuationToken CorruptCheckpointError
+            decode default_codec default_registry detect_media_type_from_base64
+            EdgeConditionError EdgeSelectionError encode FinishReason
+            FinishReasonLiteral FrozenDict FrozenList IntegrationContentFilterException
+            IntegrationException IntegrationInitializationError
+            IntegrationInvalidAuthException IntegrationInvalidRequestException
+            IntegrationInvalidResponseException JobStateError LeaseLostError
+            LocalModelError Log map_chat_to_agent_update merge_chat_options Message
+            MessageType MiddlewareException MiddlewareFailure MiddlewareTermination
+            ModelAuthError ModelConnectionError ModelContentFilterError ModelError
+            ModelFileError ModelHashError ModelRateLimitError ModelRequestError
+            ModelResponseError ModelServerError ModelTimeoutError normalize_messages
+            prepend_instructions_to_messages register_checkpoint_type register_type
+            RequestDetails RequestError ResponseTypeError Role RoleLiteral
+            SettingNotFoundError StaleWriterError StorageError StorageUrlError
+            SupportsAgentRun SupportsChatGetResponse SupportsCodeInterpreterTool
+            SupportsFileSearchTool SupportsImageGenerationTool SupportsMCPTool
+            SupportsResponseStream SupportsShellTool SupportsWebSearchTool
+            TextSpanRegion ToolException ToolExecutionException ToolMode TurnToken
+            TypeRegistry UnknownRequestError UnknownTagError UnregisteredTypeError
+            UnsavableTypeError UsageDetails UserInputRequiredException
+            validate_tool_mode WorkflowCheckpoint WorkflowCheckpointException
+            WorkflowConvergenceException WorkflowErrorDetails WorkflowEvent
+            WorkflowEventSource WorkflowEventType WorkflowException WorkflowMessage
+            WorkflowRunnerException WorkflowRunState
         """,
     },
 )

@@ -32,22 +32,30 @@ if TYPE_CHECKING:
         CheckpointStorage as CheckpointStorage,
         WorkflowCheckpoint as WorkflowCheckpoint,
     )
-    from protocols._codec import (
+    from protocols._codec._codec import (
         Codec as Codec,
         decode as decode,
         default_codec as default_codec,
         encode as encode,
     )
-    from protocols._content import (
-        Content as Content,
+    from protocols._codec._declaring import (
+        declare_types as declare_types,
+        register_checkpoint_type as register_checkpoint_type,
     )
-    from protocols._content_fields import (
+    from protocols._codec._tags import (
+        TypeRegistry as TypeRegistry,
+        default_registry as default_registry,
+        register_type as register_type,
+    )
+    from protocols._content._fields import (
         Annotation as Annotation,
         TextSpanRegion as TextSpanRegion,
     )
-    from protocols._declaring import (
-        declare_types as declare_types,
-        register_checkpoint_type as register_checkpoint_type,
+    from protocols._content._item import (
+        Content as Content,
+    )
+    from protocols._content._media_types import (
+        detect_media_type_from_base64 as detect_media_type_from_base64,
     )
     from protocols._effects import (
         Effect as Effect,
@@ -138,9 +146,6 @@ if TYPE_CHECKING:
     from protocols._log import (
         Log as Log,
     )
-    from protocols._media_types import (
-        detect_media_type_from_base64 as detect_media_type_from_base64,
-    )
     from protocols._message import (
         AgentRunInputs as AgentRunInputs,
         Message as Message,
@@ -165,11 +170,6 @@ if TYPE_CHECKING:
         ChatResponseUpdate as ChatResponseUpdate,
         map_chat_to_agent_update as map_chat_to_agent_update,
     )
-    from protocols._tags import (
-        TypeRegistry as TypeRegistry,
-        default_registry as default_registry,
-        register_type as register_type,
-    )
     from protocols._usage import (
         UsageDetails as UsageDetails,
         add_usage_details as add_usage_details,
@@ -182,31 +182,39 @@ __getattr__, __dir__, __all__ = lazy_names(
             AgentExecutorRequest AgentExecutorResponse TurnToken
         """,
         "protocols._checkpoint_errors": """
-            CheckpointError CheckpointIdError CheckpointNotFoundError CheckpointVersionError
-            CorruptCheckpointError StaleWriterError StorageError StorageUrlError
-            UnsavableTypeError
-            LeaseLostError JobStateError
+            CheckpointError CheckpointIdError CheckpointNotFoundError
+            CheckpointVersionError CorruptCheckpointError JobStateError LeaseLostError
+            StaleWriterError StorageError StorageUrlError UnsavableTypeError
         """,
         "protocols._checkpoints": """
             CheckpointID CheckpointStorage EXECUTOR_STATE_KEY WorkflowCheckpoint
         """,
-        "protocols._codec": """
+        "protocols._codec._codec": """
             Codec decode default_codec encode
         """,
-        "protocols._content": """
-            Content
+        "protocols._codec._declaring": """
+            declare_types register_checkpoint_type
         """,
-        "protocols._content_fields": """
+        "protocols._codec._tags": """
+            default_registry register_type TypeRegistry
+        """,
+        "protocols._content._fields": """
             Annotation TextSpanRegion
         """,
-        "protocols._declaring": """
-            declare_types register_checkpoint_type
+        "protocols._content._item": """
+            Content
+        """,
+        "protocols._content._media_types": """
+            detect_media_type_from_base64
+        """,
+        "protocols._effects": """
+            current_effects current_idempotency_key Effect EffectEntry EffectRecorder
         """,
         "protocols._errors": """
             ActorsError AdditionItemMismatch AgentContentFilterException AgentException
             AgentFrameworkException AgentInvalidAuthException
             AgentInvalidRequestException AgentInvalidResponseException
-            ChatClientContentFilterException ChatClientException
+            AnsweredRequestError ChatClientContentFilterException ChatClientException
             ChatClientInvalidAuthException ChatClientInvalidRequestException
             ChatClientInvalidResponseException CodecError ContentError
             EdgeConditionError EdgeSelectionError IntegrationContentFilterException
@@ -216,11 +224,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             MiddlewareFailure MiddlewareTermination ModelAuthError ModelConnectionError
             ModelContentFilterError ModelError ModelFileError ModelHashError
             ModelRateLimitError ModelRequestError ModelResponseError ModelServerError
-            ModelTimeoutError SettingNotFoundError ToolException ToolExecutionException
-            UnknownTagError UnregisteredTypeError UserInputRequiredException
-            WorkflowCheckpointException WorkflowConvergenceException WorkflowException
-            WorkflowRunnerException
-            RequestError UnknownRequestError AnsweredRequestError ResponseTypeError
+            ModelTimeoutError RequestError ResponseTypeError SettingNotFoundError
+            ToolException ToolExecutionException UnknownRequestError UnknownTagError
+            UnregisteredTypeError UserInputRequiredException WorkflowCheckpointException
+            WorkflowConvergenceException WorkflowException WorkflowRunnerException
         """,
         "protocols._events": """
             MessageType RequestDetails WorkflowErrorDetails WorkflowEvent
@@ -237,29 +244,20 @@ __getattr__, __dir__, __all__ = lazy_names(
         "protocols._log": """
             Log
         """,
-        "protocols._media_types": """
-            detect_media_type_from_base64
-        """,
         "protocols._message": """
-            AgentRunInputs Message normalize_messages prepend_instructions_to_messages Role
-            RoleLiteral
+            AgentRunInputs Message normalize_messages prepend_instructions_to_messages
+            Role RoleLiteral
         """,
         "protocols._options": """
-            ChatOptions ToolMode merge_chat_options validate_tool_mode ContinuationToken
-            FinishReason FinishReasonLiteral
+            ChatOptions ContinuationToken FinishReason FinishReasonLiteral
+            merge_chat_options ToolMode validate_tool_mode
         """,
         "protocols._responses": """
             AgentResponse AgentResponseUpdate ChatResponse ChatResponseUpdate
             map_chat_to_agent_update
         """,
-        "protocols._tags": """
-            TypeRegistry default_registry register_type
-        """,
         "protocols._usage": """
-            UsageDetails add_usage_details
-        """,
-        "protocols._effects": """
-            Effect EffectEntry EffectRecorder current_effects current_idempotency_key
+            add_usage_details UsageDetails
         """,
     },
 )

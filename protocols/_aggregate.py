@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 from attrs import define, evolve, field
 
-from protocols._content import Content
-from protocols._content_merge import Parts, is_code, merge_code
+from protocols._content._item import Content
+from protocols._content._merge import Parts, is_code, merge_code
 from protocols._message import Message
 from protocols._usage import UsageDetails, add_usage_details
 

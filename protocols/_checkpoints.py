@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import attrs
 
+from protocols._codec._tags import default_registry
 from protocols._errors import WorkflowCheckpointException
 from protocols._events import WorkflowEvent, WorkflowMessage
-from protocols._tags import default_registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias
 import attrs
 import msgspec
 
+from protocols._codec._tags import default_registry
+from protocols._codec._trouble import Trouble
+from protocols._codec._type_names import find_type, name_type
 from protocols._errors import message_of
 from protocols._frozen import FrozenDict, freeze_optional
-from protocols._tags import default_registry
-from protocols._trouble import Trouble
-from protocols._type_names import find_type, name_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

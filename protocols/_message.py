@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NewType, TypeAlias
 
 from attrs import field, frozen
 
-from protocols._content import Content, text_item
+from protocols._content._item import Content, text_item
 from protocols._dict_form import DictForm
 from protocols._frozen import (
     EMPTY_DICT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast
 import attrs
 from attrs import field, frozen
 
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._dict_form import DictForm
 from protocols._frozen import (
     EMPTY_DICT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protocols._content import Content
+from protocols._content._item import Content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

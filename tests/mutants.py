@@ -1,6 +1,6 @@
 """Breaks a module of ours in many small ways, and says which of them no test notices.
 
-    python -m tests.mutants actors/_core/_group.py tests/core/test_strategies.py …
+    python -m tests.mutants actors/_core/_supervision/_group.py tests/core/test_strategies.py …
 
 Nothing is written: the broken module is made in memory, in a process of its own that runs the
 tests. So it can be used while others work on the same files. It needs `os.fork`: each process

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         TurnTimeoutError as TurnTimeoutError,
         UnhandledMessageError as UnhandledMessageError,
     )
-    from actors._core._happenings import (
+    from actors._core._introspection._happenings import (
         ActorFailed as ActorFailed,
         ActorRestarted as ActorRestarted,
         ActorStarted as ActorStarted,
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
         StalledTurn as StalledTurn,
         ZombieActor as ZombieActor,
     )
-    from actors._core._inspect import ActorFacts as ActorFacts, SystemFacts as SystemFacts
+    from actors._core._introspection._inspect import (
+        ActorFacts as ActorFacts,
+        SystemFacts as SystemFacts,
+    )
     from actors._core._mailbox import Counters as Counters, MailboxPolicy as MailboxPolicy
     from actors._core._reasons import (
         Crashed as Crashed,
@@ -50,9 +53,8 @@ if TYPE_CHECKING:
         Terminated as Terminated,
     )
     from actors._core._ref import ActorRef as ActorRef
-    from actors._core._stalls import report_stalls as report_stalls
-    from actors._core._stream import ResponseStream as ResponseStream
-    from actors._core._supervision import (
+    from actors._core._streams._stream import ResponseStream as ResponseStream
+    from actors._core._supervision._decide import (
         Backoff as Backoff,
         Restart as Restart,
         Supervision as Supervision,
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
         current_system as current_system,
         open_system as open_system,
     )
+    from actors._core._turns._stalls import report_stalls as report_stalls
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -78,11 +81,11 @@ __getattr__, __dir__, __all__ = lazy_names(
             RestartLimitError StashLimitError StrayCancelledError TimerLimitError
             TurnOverError TurnTimeoutError UnhandledMessageError
         """,
-        "actors._core._happenings": """
+        "actors._core._introspection._happenings": """
             ActorFailed ActorRestarted ActorStarted ActorStopped DeadLetter Missed
             StalledTurn ZombieActor
         """,
-        "actors._core._inspect": """
+        "actors._core._introspection._inspect": """
             ActorFacts SystemFacts
         """,
         "actors._core._mailbox": """
@@ -94,17 +97,17 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors._core._ref": """
             ActorRef
         """,
-        "actors._core._stalls": """
-            report_stalls
-        """,
-        "actors._core._stream": """
+        "actors._core._streams._stream": """
             ResponseStream
         """,
-        "actors._core._supervision": """
+        "actors._core._supervision._decide": """
             Backoff Restart Supervision
         """,
         "actors._core._system": """
-            System current_system open_system
+            current_system open_system System
+        """,
+        "actors._core._turns._stalls": """
+            report_stalls
         """,
     },
 )

@@ -7,8 +7,8 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from actors._core._supervision import Supervision
-from actors._core._turn import expose
+from actors._core._supervision._decide import Supervision
+from actors._core._turns._turn import expose
 
 if TYPE_CHECKING:
     from collections.abc import Callable

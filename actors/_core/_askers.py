@@ -14,7 +14,7 @@ from actors._core._reasons import ShutDown
 if TYPE_CHECKING:
     from trio.lowlevel import Task
 
-    from actors._core._dispatch import Dispatcher
+    from actors._core._turns._dispatch import Dispatcher
 
 
 class Askers:

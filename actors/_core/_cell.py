@@ -14,7 +14,8 @@ from actors._core._errors import (
     ActorRestartingError,
     ActorStoppedError,
 )
-from actors._core._letters import Letters
+from actors._core._later._letters import Letters
+from actors._core._later._ticks import Tick
 from actors._core._mailbox import NOTHING, Envelope, Mailbox
 from actors._core._phases import (
     CLOSED,
@@ -33,13 +34,12 @@ from actors._core._phases import (
 )
 from actors._core._reasons import Finished
 from actors._core._reply import Request
-from actors._core._ticks import Tick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from actors._core._actor import Actor
-    from actors._core._dispatch import Worker
+    from actors._core._turns._dispatch import Worker
 
 
 class Cell(Letters):

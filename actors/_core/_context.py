@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from actors._core._actor import Actor
     from actors._core._cell import Cell  # noqa: TC004
-    from actors._core._dispatch import Worker  # noqa: TC004
     from actors._core._mailbox import MailboxPolicy
     from actors._core._ref import ActorRef
-    from actors._core._supervision import Restart
+    from actors._core._supervision._decide import Restart
     from actors._core._system import System
+    from actors._core._turns._dispatch import Worker  # noqa: TC004
 
 T = TypeVar("T")
 

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
-from actors._core._turn import bare, split
+from actors._core._turns._turn import bare, split
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from actors._core._cell import Cell
-    from actors._core._dispatch import Worker
+    from actors._core._turns._dispatch import Worker
 
 T = TypeVar("T")
 

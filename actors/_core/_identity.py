@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from trio.lowlevel import disable_ki_protection
 
 from actors._core._actor import Actor
-from actors._core._kin import Kin, Options
 from actors._core._phases import STARTING
 from actors._core._ref import ActorRef
+from actors._core._supervision._kin import Kin, Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from actors._core._cell import Cell
     from actors._core._context import ActorContext
-    from actors._core._dispatch import Dispatcher
     from actors._core._home import Home
     from actors._core._mailbox import Mailbox
     from actors._core._reasons import ExitReason
     from actors._core._system import System
+    from actors._core._turns._dispatch import Dispatcher
 
 
 class Identity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from actors._core._cell import Cell
-from actors._core._timed import TimedCell
+from actors._core._later._timed import TimedCell
 
 
 def kinds_of_cells() -> tuple[type[Cell], type[TimedCell]]:
@@ -17,7 +17,7 @@ def kinds_of_cells() -> tuple[type[Cell], type[TimedCell]]:
         from actors.observability._operations import is_traced
 
         if is_traced():
-            from actors._core._traced import TracedCell, TracedTimedCell
+            from actors._core._introspection._traced import TracedCell, TracedTimedCell
 
             return TracedCell, TracedTimedCell
     return Cell, TimedCell

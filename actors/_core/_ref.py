@@ -18,7 +18,7 @@ from trio.lowlevel import (
 from actors._core._errors import ActorStoppedError
 from actors._core._phases import RUNNING
 from actors._core._reply import Request
-from actors._core._waits import waiter, waiting_for_end, waiting_for_start
+from actors._core._turns._waits import waiter, waiting_for_end, waiting_for_start
 
 if TYPE_CHECKING:
     from actors._core._cell import Cell

@@ -10,13 +10,13 @@ from trio.lowlevel import Abort, reschedule
 
 from actors._core._errors import AskTimeoutError
 from actors._core._mailbox import Envelope
-from actors._core._scopes import deadline_of
+from actors._core._turns._scopes import deadline_of
 
 if TYPE_CHECKING:
     from trio.lowlevel import Task
 
     from actors._core._cell import Cell
-    from actors._core._timers import Timer
+    from actors._core._later._timers import Timer
 
 
 class Request(Envelope):

@@ -30,25 +30,30 @@ from trio.lowlevel import enable_ki_protection
 from actors._core._actor import Actor
 from actors._core._askers import Askers
 from actors._core._cell import Cell
-from actors._core._dispatch import Dispatcher
 from actors._core._errors import UndeliveredError
-from actors._core._explore import Explorer, exploring
-from actors._core._happenings import ActorFailed, DeadLetter, SystemEvent, ZombieActor
-from actors._core._hub import DeadLetters, Listener
 from actors._core._identity import check_name
 from actors._core._in_trio import check_in_trio
-from actors._core._inspect import SystemFacts, look_at
-from actors._core._kin import DEFAULT, Options
+from actors._core._introspection._happenings import (
+    ActorFailed,
+    DeadLetter,
+    SystemEvent,
+    ZombieActor,
+)
+from actors._core._introspection._hub import DeadLetters, Listener
+from actors._core._introspection._inspect import SystemFacts, look_at
 from actors._core._kinds import kinds_of_cells
+from actors._core._later._timers import Timers
 from actors._core._mailbox import MailboxPolicy
-from actors._core._patience import ZOMBIE_AFTER
 from actors._core._phases import STOPPED
 from actors._core._reasons import Killed, ShutDown
 from actors._core._ref import check_ref
 from actors._core._registry import Registry
-from actors._core._supervision import Restart, Supervision
-from actors._core._timers import Timers
-from actors._core._turn import bare, split
+from actors._core._supervision._decide import Restart, Supervision
+from actors._core._supervision._kin import DEFAULT, Options
+from actors._core._supervision._patience import ZOMBIE_AFTER
+from actors._core._turns._dispatch import Dispatcher
+from actors._core._turns._explore import Explorer, exploring
+from actors._core._turns._turn import bare, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,19 +5,38 @@ from typing import TYPE_CHECKING
 from protocols._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from actors.agents._agent import (
+    from actors.agents._agent._agent import (
         Agent as Agent,
         RawAgent as RawAgent,
     )
-    from actors.agents._base import (
+    from actors.agents._agent._base import (
         BaseAgent as BaseAgent,
     )
-    from actors.agents._client import (
+    from actors.agents._agent._context import (
+        ContextProvider as ContextProvider,
+        SessionContext as SessionContext,
+    )
+    from actors.agents._client._base import (
         BaseChatClient as BaseChatClient,
         ChatMiddlewareLayer as ChatMiddlewareLayer,
         ChatTelemetryLayer as ChatTelemetryLayer,
         FunctionInvocationLayer as FunctionInvocationLayer,
         OptionsCoT as OptionsCoT,
+    )
+    from actors.agents._client._echo import (
+        EchoChatClient as EchoChatClient,
+    )
+    from actors.agents._client._function_config import (
+        FunctionInvocationConfiguration as FunctionInvocationConfiguration,
+        normalize_function_invocation_configuration as normalize_function_invocation_configuration,
+    )
+    from actors.agents._client._retry import (
+        RetryPolicy as RetryPolicy,
+    )
+    from actors.agents._client._user_agent import (
+        AGENT_FRAMEWORK_USER_AGENT as AGENT_FRAMEWORK_USER_AGENT,
+        USER_AGENT_KEY as USER_AGENT_KEY,
+        prepend_agent_framework_to_user_agent as prepend_agent_framework_to_user_agent,
     )
     from actors.agents._compaction._annotations import (
         GROUP_ANNOTATION_KEY as GROUP_ANNOTATION_KEY,
@@ -57,27 +76,6 @@ if TYPE_CHECKING:
     )
     from actors.agents._compaction._window import (
         ContextWindowCompactionStrategy as ContextWindowCompactionStrategy,
-    )
-    from actors.agents._context import (
-        ContextProvider as ContextProvider,
-        SessionContext as SessionContext,
-    )
-    from actors.agents._echo import (
-        EchoChatClient as EchoChatClient,
-    )
-    from actors.agents._file_history import (
-        FileHistoryProvider as FileHistoryProvider,
-    )
-    from actors.agents._function_config import (
-        FunctionInvocationConfiguration as FunctionInvocationConfiguration,
-        normalize_function_invocation_configuration as normalize_function_invocation_configuration,
-    )
-    from actors.agents._functional_agent import (
-        FunctionalWorkflowAgent as FunctionalWorkflowAgent,
-    )
-    from actors.agents._history import (
-        HistoryProvider as HistoryProvider,
-        InMemoryHistoryProvider as InMemoryHistoryProvider,
     )
     from actors.agents._injection import (
         MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY as MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
@@ -128,26 +126,36 @@ if TYPE_CHECKING:
         RunRecorder as RunRecorder,
         StepRecord as StepRecord,
     )
+    from actors.agents._of_workflows._functional_agent import (
+        FunctionalWorkflowAgent as FunctionalWorkflowAgent,
+    )
+    from actors.agents._of_workflows._workflow_agent import (
+        WorkflowAgent as WorkflowAgent,
+    )
     from actors.agents._openai._client import (
         OpenAIChatCompletionClient as OpenAIChatCompletionClient,
     )
     from actors.agents._openai._responses_client import (
         OpenAIChatClient as OpenAIChatClient,
     )
-    from actors.agents._retry import (
-        RetryPolicy as RetryPolicy,
+    from actors.agents._sessions._file_history import (
+        FileHistoryProvider as FileHistoryProvider,
     )
-    from actors.agents._session import (
+    from actors.agents._sessions._history import (
+        HistoryProvider as HistoryProvider,
+        InMemoryHistoryProvider as InMemoryHistoryProvider,
+    )
+    from actors.agents._sessions._session import (
         AgentSession as AgentSession,
         ServiceSessionId as ServiceSessionId,
     )
-    from actors.agents._session_store import (
+    from actors.agents._sessions._state_codec import (
+        register_state_type as register_state_type,
+    )
+    from actors.agents._sessions._store import (
         FileSessionStore as FileSessionStore,
         SessionStore as SessionStore,
         SQLiteSessionStore as SQLiteSessionStore,
-    )
-    from actors.agents._state_codec import (
-        register_state_type as register_state_type,
     )
     from actors.agents._tools._collection import (
         ToolTypes as ToolTypes,
@@ -163,76 +171,96 @@ if TYPE_CHECKING:
     from actors.agents._tools._results import (
         SKIP_PARSING as SKIP_PARSING,
     )
-    from actors.agents._user_agent import (
-        AGENT_FRAMEWORK_USER_AGENT as AGENT_FRAMEWORK_USER_AGENT,
-        USER_AGENT_KEY as USER_AGENT_KEY,
-        prepend_agent_framework_to_user_agent as prepend_agent_framework_to_user_agent,
-    )
-    from actors.agents._workflow_agent import (
-        WorkflowAgent as WorkflowAgent,
-    )
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "actors.agents._injection": """
-            MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY MessageInjectionMiddleware enqueue_messages
+        "actors.agents._agent._agent": """
+            Agent RawAgent
         """,
-        "actors.agents._loop._ending": """
-            cancel_after_turn
+        "actors.agents._agent._base": """
+            BaseAgent
         """,
-        "actors.agents._file_history": """
-            FileHistoryProvider
+        "actors.agents._agent._context": """
+            ContextProvider SessionContext
         """,
-        "actors.agents._session_store": """
-            FileSessionStore SQLiteSessionStore SessionStore
+        "actors.agents._client._base": """
+            BaseChatClient ChatMiddlewareLayer ChatTelemetryLayer
+            FunctionInvocationLayer OptionsCoT
         """,
-        "actors.agents._compaction._tokens": """
-            CharacterEstimatorTokenizer TokenizerProtocol included_token_count
+        "actors.agents._client._echo": """
+            EchoChatClient
+        """,
+        "actors.agents._client._function_config": """
+            FunctionInvocationConfiguration normalize_function_invocation_configuration
+        """,
+        "actors.agents._client._retry": """
+            RetryPolicy
+        """,
+        "actors.agents._client._user_agent": """
+            AGENT_FRAMEWORK_USER_AGENT prepend_agent_framework_to_user_agent
+            USER_AGENT_KEY
+        """,
+        "actors.agents._compaction._annotations": """
+            annotate_message_groups GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY
+            GROUP_ID_KEY GROUP_INDEX_KEY GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY
+        """,
+        "actors.agents._compaction._apply": """
+            apply_compaction CompactionProvider
+        """,
+        "actors.agents._compaction._groups": """
+            EXCLUDE_REASON_KEY EXCLUDED_KEY group_messages included_messages
+            MessageGroup
+        """,
+        "actors.agents._compaction._strategies": """
+            CompactionStrategy SelectiveToolCallCompactionStrategy SlidingWindowStrategy
+            TokenBudgetComposedStrategy ToolResultCompactionStrategy TruncationStrategy
         """,
         "actors.agents._compaction._summarize": """
             SummarizationStrategy
         """,
-        "actors.agents._compaction._strategies": """
-            CompactionStrategy SelectiveToolCallCompactionStrategy SlidingWindowStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy TruncationStrategy
+        "actors.agents._compaction._tokens": """
+            CharacterEstimatorTokenizer included_token_count TokenizerProtocol
         """,
-        "actors.agents._compaction._groups": """
-            MessageGroup group_messages included_messages EXCLUDED_KEY EXCLUDE_REASON_KEY
+        "actors.agents._compaction._window": """
+            ContextWindowCompactionStrategy
         """,
-        "actors.agents._compaction._apply": """
-            CompactionProvider apply_compaction
+        "actors.agents._injection": """
+            enqueue_messages MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY
+            MessageInjectionMiddleware
         """,
         "actors.agents._local._files": """
-            FetchProgress model_path fetch_model
-        """,
-        "actors.agents._agent": """
-            Agent RawAgent
-        """,
-        "actors.agents._base": """
-            BaseAgent
-        """,
-        "actors.agents._client": """
-            BaseChatClient ChatMiddlewareLayer ChatTelemetryLayer
-            FunctionInvocationLayer OptionsCoT
-        """,
-        "actors.agents._context": """
-            ContextProvider SessionContext
-        """,
-        "actors.agents._echo": """
-            EchoChatClient
-        """,
-        "actors.agents._function_config": """
-            FunctionInvocationConfiguration normalize_function_invocation_configuration
-        """,
-        "actors.agents._functional_agent": """
-            FunctionalWorkflowAgent
-        """,
-        "actors.agents._history": """
-            HistoryProvider InMemoryHistoryProvider
+            fetch_model FetchProgress model_path
         """,
         "actors.agents._local._local_model": """
-            Slot
-            LocalModel open_local_model
+            LocalModel open_local_model Slot
+        """,
+        "actors.agents._loop._ending": """
+            cancel_after_turn
+        """,
+        "actors.agents._middleware._builder": """
+            AgentBuilder
+        """,
+        "actors.agents._middleware._contexts": """
+            AgentContext ChatContext FunctionInvocationContext
+        """,
+        "actors.agents._middleware._kinds": """
+            agent_middleware AgentMiddleware AgentMiddlewareTypes chat_middleware
+            ChatAndFunctionMiddlewareTypes ChatMiddleware ChatMiddlewareTypes
+            function_middleware FunctionMiddleware FunctionMiddlewareTypes
+            MiddlewareBundle MiddlewareType MiddlewareTypes
+        """,
+        "actors.agents._middleware._layer": """
+            AgentMiddlewareLayer
+        """,
+        "actors.agents._middleware._recorder": """
+            RunRecord RunRecorder StepRecord
+        """,
+        "actors.agents._of_workflows._functional_agent": """
+            FunctionalWorkflowAgent
+        """,
+        "actors.agents._of_workflows._workflow_agent": """
+            WorkflowAgent
         """,
         "actors.agents._openai._client": """
             OpenAIChatCompletionClient
@@ -240,57 +268,32 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.agents._openai._responses_client": """
             OpenAIChatClient
         """,
-        "actors.agents._retry": """
-            RetryPolicy
+        "actors.agents._sessions._file_history": """
+            FileHistoryProvider
         """,
-        "actors.agents._session": """
-            ServiceSessionId AgentSession
+        "actors.agents._sessions._history": """
+            HistoryProvider InMemoryHistoryProvider
         """,
-        "actors.agents._state_codec": """
+        "actors.agents._sessions._session": """
+            AgentSession ServiceSessionId
+        """,
+        "actors.agents._sessions._state_codec": """
             register_state_type
         """,
-        "actors.agents._middleware._contexts": """
-            AgentContext ChatContext FunctionInvocationContext
-        """,
-        "actors.agents._middleware._kinds": """
-            AgentMiddleware AgentMiddlewareTypes ChatMiddleware ChatMiddlewareTypes
-            FunctionMiddleware FunctionMiddlewareTypes MiddlewareBundle MiddlewareType
-            MiddlewareTypes agent_middleware chat_middleware function_middleware
-            ChatAndFunctionMiddlewareTypes
-        """,
-        "actors.agents._middleware._layer": """
-            AgentMiddlewareLayer
-        """,
-        "actors.agents._middleware._builder": """
-            AgentBuilder
-        """,
-        "actors.agents._tools._function_tool": """
-            FunctionTool tool
+        "actors.agents._sessions._store": """
+            FileSessionStore SessionStore SQLiteSessionStore
         """,
         "actors.agents._tools._collection": """
             normalize_tools ToolTypes
         """,
-        "actors.agents._tools._results": """
-            SKIP_PARSING
-        """,
-        "actors.agents._middleware._recorder": """
-            RunRecord RunRecorder StepRecord
+        "actors.agents._tools._function_tool": """
+            FunctionTool tool
         """,
         "actors.agents._tools._over_schema": """
             ToolsOverJsonSchema
         """,
-        "actors.agents._workflow_agent": """
-            WorkflowAgent
-        """,
-        "actors.agents._compaction._annotations": """
-            GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY GROUP_INDEX_KEY
-            GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY annotate_message_groups
-        """,
-        "actors.agents._compaction._window": """
-            ContextWindowCompactionStrategy
-        """,
-        "actors.agents._user_agent": """
-            AGENT_FRAMEWORK_USER_AGENT USER_AGENT_KEY prepend_agent_framework_to_user_agent
+        "actors.agents._tools._results": """
+            SKIP_PARSING
         """,
     },
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from actors._core._stream import ResponseStream
+from actors._core._streams._stream import ResponseStream
 from actors.agents._middleware._one_shot import one_shot_stream
 from protocols._effects import Effect, current_effects, effect_key, perform, performing
 from protocols._responses import ChatResponseUpdate
@@ -15,7 +15,7 @@ from protocols._responses import ChatResponseUpdate
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from actors.agents._chat_call import ChatCall, ChatStream
+    from actors.agents._client._chat_call import ChatCall, ChatStream
     from protocols._effects import EffectEntry
 
 

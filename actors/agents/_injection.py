@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from actors.agents._middleware._contexts import ChatContext
     from actors.agents._middleware._kinds import Next
-    from actors.agents._session import AgentSession
+    from actors.agents._sessions._session import AgentSession
 
 MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY: Final = "message_injection.pending_messages"
 """In a session's state: the messages that wait for the model's next turn."""

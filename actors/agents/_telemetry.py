@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from actors._core._stream import ResponseStream
-from actors.agents._chat_call import ChatCall, ChatPipeline, ChatStream, OptionsCoT
+from actors._core._streams._stream import ResponseStream
+from actors.agents._client._chat_call import ChatCall, ChatPipeline, ChatStream, OptionsCoT
 from actors.observability._genai import (
     instructions_json,
     measure_tokens,
@@ -19,7 +19,7 @@ from actors.observability._genai import (
 )
 from actors.observability._names import OtelAttr
 from actors.observability._operations import Operation, as_json, is_heard, is_sensitive
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._frozen import plain
 from protocols._message import normalize_messages
 

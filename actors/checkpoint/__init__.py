@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from protocols._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from actors.checkpoint._file import (
+    from actors.checkpoint._files._storage import (
         FileCheckpointStorage as FileCheckpointStorage,
     )
     from actors.checkpoint._jobs_types import (
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
         Lease as Lease,
         Note as Note,
     )
+    from actors.checkpoint._log._pruning import (
+        PruneReport as PruneReport,
+    )
+    from actors.checkpoint._log._retention import (
+        Retention as Retention,
+        keep_every as keep_every,
+        keep_last as keep_last,
+    )
     from actors.checkpoint._memory import (
         InMemoryCheckpointStorage as InMemoryCheckpointStorage,
     )
     from actors.checkpoint._open import (
         open_storage as open_storage,
     )
-    from actors.checkpoint._postgres import (
+    from actors.checkpoint._sql._postgres import (
         PostgresCheckpointStorage as PostgresCheckpointStorage,
     )
-    from actors.checkpoint._pruning import (
-        PruneReport as PruneReport,
-    )
-    from actors.checkpoint._retention import (
-        Retention as Retention,
-        keep_every as keep_every,
-        keep_last as keep_last,
-    )
-    from actors.checkpoint._sqlite import (
+    from actors.checkpoint._sql._sqlite import (
         SQLiteCheckpointStorage as SQLiteCheckpointStorage,
     )
     from actors.checkpoint._types import (
@@ -48,11 +48,17 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "actors.checkpoint._file": """
+        "actors.checkpoint._files._storage": """
             FileCheckpointStorage
         """,
         "actors.checkpoint._jobs_types": """
             JobQueue JobStatus Lease Note
+        """,
+        "actors.checkpoint._log._pruning": """
+            PruneReport
+        """,
+        "actors.checkpoint._log._retention": """
+            keep_every keep_last Retention
         """,
         "actors.checkpoint._memory": """
             InMemoryCheckpointStorage
@@ -60,20 +66,15 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.checkpoint._open": """
             open_storage
         """,
-        "actors.checkpoint._postgres": """
+        "actors.checkpoint._sql._postgres": """
             PostgresCheckpointStorage
         """,
-        "actors.checkpoint._pruning": """
-            PruneReport
-        """,
-        "actors.checkpoint._retention": """
-            Retention keep_every keep_last
-        """,
-        "actors.checkpoint._sqlite": """
+        "actors.checkpoint._sql._sqlite": """
             SQLiteCheckpointStorage
         """,
         "actors.checkpoint._types": """
-            CheckpointFacts CheckpointInfo Commit LogStorage Position RunInfo RunLog Stored
+            CheckpointFacts CheckpointInfo Commit LogStorage Position RunInfo RunLog
+            Stored
         """,
     },
 )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from actors.checkpoint._rows import Row
+from actors.checkpoint._log._rows import Row
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from actors.checkpoint._rows import Head, Opened
+    from actors.checkpoint._log._rows import Head, Opened
     from actors.checkpoint._types import RunInfo
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, final
 import attrs
 import trio
 
-from actors.checkpoint import _jobs_table
-from actors.checkpoint._ids import checked_id
 from actors.checkpoint._jobs_types import OVER
+from actors.checkpoint._log._ids import checked_id
+from actors.checkpoint._sql import _jobs_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from actors.checkpoint._backend import Backend
     from actors.checkpoint._jobs_types import JobState, JobStatus, Lease, Note
     from actors.checkpoint._lane import Lane
-    from actors.checkpoint._sql_backend import SQLBackend
+    from actors.checkpoint._sql._sql_backend import SQLBackend
 
 T = TypeVar("T")
 

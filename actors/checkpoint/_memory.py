@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, final
 import attrs
 import trio
 
-from actors.checkpoint._fence import refusal, taken
-from actors.checkpoint._format import Sealer
 from actors.checkpoint._jobs import Looking, SQLJobs
 from actors.checkpoint._lane import InlineLane
-from actors.checkpoint._rows import Head, Opened, Row
-from actors.checkpoint._sqlite_backend import SQLiteBackend
+from actors.checkpoint._log._fence import refusal, taken
+from actors.checkpoint._log._format import Sealer
+from actors.checkpoint._log._rows import Head, Opened, Row
+from actors.checkpoint._sql._sqlite_backend import SQLiteBackend
 from actors.checkpoint._storage import LogStore
 from actors.checkpoint._types import RunInfo
 

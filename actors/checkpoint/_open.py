@@ -66,7 +66,7 @@ def _memory(parts: SplitResult, key: bytes | None) -> LogStore:
 
 
 def _sqlite(parts: SplitResult, key: bytes | None) -> LogStore:
-    from actors.checkpoint._sqlite import SQLiteCheckpointStorage
+    from actors.checkpoint._sql._sqlite import SQLiteCheckpointStorage
 
     _refuse_rest(parts, parts.netloc, "sqlite:///runs.db, with three slashes")
     path = unquote(parts.path.removeprefix("/"))
@@ -90,7 +90,7 @@ def _synchronous(parts: SplitResult) -> Literal["FULL", "NORMAL"]:
 
 
 def _files(parts: SplitResult, key: bytes | None) -> LogStore:
-    from actors.checkpoint._file import FileCheckpointStorage
+    from actors.checkpoint._files._storage import FileCheckpointStorage
 
     _refuse_rest(parts, parts.netloc, "file:///var/lib/runs, with three slashes")
     _refuse_rest(parts, parts.query, "no options")
@@ -100,7 +100,7 @@ def _files(parts: SplitResult, key: bytes | None) -> LogStore:
 
 
 def _postgres(parts: SplitResult, key: bytes | None) -> LogStore:
-    from actors.checkpoint._postgres import PostgresCheckpointStorage
+    from actors.checkpoint._sql._postgres import PostgresCheckpointStorage
 
     return PostgresCheckpointStorage(urlunsplit(parts), key=key)
 

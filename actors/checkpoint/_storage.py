@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Self
 import trio
 
 from actors._core._in_trio import check_in_trio
-from actors.checkpoint._encoder import PartsEncoder
-from actors.checkpoint._ids import checked_id
-from actors.checkpoint._manifest import entries_of, facts_of, written_out
-from actors.checkpoint._pruning import PruneReport, collect, forget, prune_run, summed
-from actors.checkpoint._reading import read_run
-from actors.checkpoint._rows import Head, Row, info_of
-from actors.checkpoint._run_log import LogWriter
+from actors.checkpoint._log._encoder import PartsEncoder
+from actors.checkpoint._log._ids import checked_id
+from actors.checkpoint._log._manifest import entries_of, facts_of, written_out
+from actors.checkpoint._log._pruning import PruneReport, collect, forget, prune_run, summed
+from actors.checkpoint._log._reading import read_run
+from actors.checkpoint._log._rows import Head, Row, info_of
+from actors.checkpoint._log._run_log import LogWriter
 from actors.checkpoint._types import CheckpointFacts, Position, RunInfo
 from protocols._checkpoint_errors import CheckpointNotFoundError, StorageError
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from actors.checkpoint._backend import Backend
     from actors.checkpoint._jobs import SQLJobs
     from actors.checkpoint._lane import Lane
-    from actors.checkpoint._reading import StoredRun
-    from actors.checkpoint._retention import Retention
-    from actors.checkpoint._rows import Opened
+    from actors.checkpoint._log._reading import StoredRun
+    from actors.checkpoint._log._retention import Retention
+    from actors.checkpoint._log._rows import Opened
     from actors.checkpoint._types import CheckpointInfo
     from protocols._checkpoints import WorkflowCheckpoint
 

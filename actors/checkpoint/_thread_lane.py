@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 import trio
 
-from actors._core._serial_thread import SerialThread
+from actors._core._threads._serial_thread import SerialThread
 from protocols._checkpoint_errors import StorageError
 
 if TYPE_CHECKING:

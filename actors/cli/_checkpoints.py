@@ -12,21 +12,21 @@ from uuid import uuid4
 import attrs
 import trio
 
+from actors.checkpoint._log._plain_form import MISSING, differences, plain_entries
+from actors.checkpoint._log._retention import keep_every, keep_last
 from actors.checkpoint._open import open_storage
-from actors.checkpoint._plain_form import MISSING, differences, plain_entries
-from actors.checkpoint._retention import keep_every, keep_last
 from actors.checkpoint._types import CheckpointFacts, Commit
 from actors.cli._outcome import DONE, CommandError
 from actors.cli._plain import without_controls
 from actors.cli._shadow import did_you_mean
 from actors.workflows._durable._keys import parse
-from protocols._codec import default_codec
+from protocols._codec._codec import default_codec
 from protocols._errors import CodecError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from actors.checkpoint._retention import Retention
+    from actors.checkpoint._log._retention import Retention
     from actors.checkpoint._storage import LogStore
     from actors.checkpoint._types import CheckpointInfo
 

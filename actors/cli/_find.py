@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.cli._outcome import CommandError
 from actors.cli._shadow import did_you_mean
-from actors.workflows._builder import WorkflowBuilder
 from actors.workflows._functional._workflow import FunctionalWorkflow
+from actors.workflows._graph._builder import WorkflowBuilder
 from actors.workflows._workflow import Workflow
 
 if TYPE_CHECKING:

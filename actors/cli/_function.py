@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from actors.cli._input import readings
 from actors.cli._outcome import CommandError
-from actors.workflows._types import is_instance_of
+from actors.workflows._typing._types import is_instance_of
 
 if TYPE_CHECKING:
     from actors.workflows._functional._workflow import FunctionalWorkflow
-    from actors.workflows._run_stream import RunStream
+    from actors.workflows._running._run_stream import RunStream
     from protocols._events import WorkflowEvent
 
 

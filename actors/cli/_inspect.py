@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import attrs
 import trio
 
-from actors._core._inspect import age_of, shorten, where_waits
-from actors._core._tree import cut
+from actors._core._introspection._inspect import age_of, shorten, where_waits
+from actors._core._introspection._tree import cut
 from actors.cli._views import say
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
-    from actors._core._dispatch import Worker
     from actors._core._system import System
-    from actors.workflows._cell import ExecutorCell
-    from actors.workflows._run import Run
+    from actors._core._turns._dispatch import Worker
+    from actors.workflows._running._cell import ExecutorCell
+    from actors.workflows._running._run import Run
 
 ResultT = TypeVar("ResultT")
 SIGNAL: Final = getattr(signal, "SIGUSR1", None)

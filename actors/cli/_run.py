@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import attrs
 import trio
 
-from actors._core._stalls import Stall, watch_for_stalls
 from actors._core._system import System, current_system
+from actors._core._turns._stalls import Stall, watch_for_stalls
 from actors.cli._errors import describe
 from actors.cli._find import find_workflow, opened_of_any_kind
 from actors.cli._function import FunctionRun, fit_function_input
@@ -33,11 +33,11 @@ from actors.workflows._workflow import Workflow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from actors._core._dispatch import Worker
+    from actors._core._turns._dispatch import Worker
     from actors.workflows._functional._workflow import FunctionalWorkflow
-    from actors.workflows._run import Run
-    from actors.workflows._run_stream import RunStream
-    from actors.workflows._settings import Settings
+    from actors.workflows._graph._settings import Settings
+    from actors.workflows._running._run import Run
+    from actors.workflows._running._run_stream import RunStream
     from protocols._events import WorkflowEvent
 
 # Real seconds. To import what a client needs may take one or two, and is nobody's mistake.

@@ -16,7 +16,7 @@ from actors.cli._load import load, parse_target
 from actors.cli._outcome import DONE, FAILED, INTERRUPTED, CommandError
 from actors.cli._shadow import find_shadows, warn_of
 from actors.cli._views import say
-from actors.workflows._viz import WorkflowViz
+from actors.workflows._viz._viz import WorkflowViz
 
 if TYPE_CHECKING:
     from actors.workflows._workflow import Workflow

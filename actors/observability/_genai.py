@@ -12,7 +12,7 @@ from protocols._frozen import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from protocols._content import Content
+    from protocols._content._item import Content
     from protocols._message import Message
     from protocols._usage import UsageDetails
 

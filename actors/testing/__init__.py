@@ -9,7 +9,7 @@
 - `ScriptedChatClient`, `ScriptedAgent`, `open_fake_openai`: agents and endpoints without a model.
 """
 
-from actors._core._explore import Explorer as Explorer, explore as explore
+from actors._core._turns._explore import Explorer as Explorer, explore as explore
 from actors.testing._cassette import (
     CassetteChatClient as CassetteChatClient,
     UnknownRequestError as UnknownRequestError,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import attrs
 import trio
 
-from actors.agents._client import (
+from actors.agents._client._base import (
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatTelemetryLayer,

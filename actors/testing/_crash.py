@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import attrs
 
 from actors._core._cell import Cell as ActorCell
-from actors._core._explore import Explorer
+from actors._core._turns._explore import Explorer
 from actors.testing._leaks import leaks
 from actors.testing._points import REPLAY, Scenario, quick_collections, replayed, run_point
-from actors.workflows._cell import ExecutorCell
 from actors.workflows._functional._run import Body
 from actors.workflows._functional._stepping import Call
+from actors.workflows._running._cell import ExecutorCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from actors._core._dispatch import Cell
+    from actors._core._turns._dispatch import Cell
 
 Kind = Literal["start", "end", "kill"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

@@ -13,7 +13,7 @@ import trio
 from trio._core import _run as scheduler
 from trio.testing import MockClock
 
-from actors._core._explore import Explorer, exploring
+from actors._core._turns._explore import Explorer, exploring
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

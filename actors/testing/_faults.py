@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import trio
 
 from actors._core._actor import Actor, handler
-from actors.workflows._context_api import WorkflowContext  # noqa: TC001  (handlers are read)
-from actors.workflows._executor import Executor
-from actors.workflows._handlers import handler as executor_handler
+from actors.workflows._graph._context_api import WorkflowContext  # noqa: TC001  (handlers are read)
+from actors.workflows._graph._executor import Executor
+from actors.workflows._graph._handlers import handler as executor_handler
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import trio
 
-    from actors._core._explore import Explorer
+    from actors._core._turns._explore import Explorer
 
 REPLAY: Final = "ACTORS_POINT"
 

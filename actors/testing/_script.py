@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 from protocols._responses import AgentResponse, ChatResponse
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import trio
 
-from actors._core._stream import ResponseStream
-from actors.agents._base import BaseAgent
-from actors.agents._client import (
+from actors._core._streams._stream import ResponseStream
+from actors.agents._agent._base import BaseAgent
+from actors.agents._client._base import (
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatTelemetryLayer,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from actors._core._explore import Explorer, exploring
+from actors._core._turns._explore import Explorer, exploring
 from actors.testing._deterministic import run_seeded
 from actors.testing._points import quick_collections
 

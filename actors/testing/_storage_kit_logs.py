@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from actors.checkpoint._retention import keep_every, keep_last
+from actors.checkpoint._log._retention import keep_every, keep_last
 from actors.checkpoint._types import CheckpointFacts, Commit
 from actors.testing._storage_kit import OpenStorage, storage_check
 from protocols._checkpoint_errors import (

@@ -11,7 +11,7 @@ import trio
 
 from actors.testing._storage_kit import OpenStorage, storage_check
 from protocols._checkpoints import WorkflowCheckpoint
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ActorsError, WorkflowCheckpointException
 from protocols._events import WorkflowEvent, WorkflowMessage
 from protocols._frozen import FrozenDict, FrozenList

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from trio.abc import Instrument
 
-from actors._core._explore import Explorer
+from actors._core._turns._explore import Explorer
 from actors.testing._deterministic import hears_of
 from actors.testing._leaks import leaks
 from actors.testing._points import REPLAY, Scenario, quick_collections, replayed, run_point
@@ -16,7 +16,7 @@ from actors.testing._points import REPLAY, Scenario, quick_collections, replayed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors._core._dispatch import Cell
+    from actors._core._turns._dispatch import Cell
 
 
 NEVER: Final = sys.maxsize

@@ -8,34 +8,34 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from actors._core._explore import chance
+from actors._core._turns._explore import chance
 from actors.workflows._as_agent import make_workflow_agent
-from actors.workflows._carry import Carry
-from actors.workflows._declared_types import declared_types
 from actors.workflows._durable._opening import Resumption
 from actors.workflows._durable._signature import digest_of, signature_of
 from actors.workflows._durable._start import gate_of
-from actors.workflows._kwargs import Kwargs, RunKwargs
-from actors.workflows._open_run import OpenRun, StandingRun
-from actors.workflows._requests import answers
-from actors.workflows._run import Run
-from actors.workflows._run_stream import RunSource, RunStream
-from actors.workflows._sharing import Exclusive
-from actors.workflows._telemetry import recorded
-from actors.workflows._waiting import Waiting
-from protocols._declaring import declare_types
+from actors.workflows._graph._declared_types import declared_types
+from actors.workflows._graph._sharing import Exclusive
+from actors.workflows._running._carry import Carry
+from actors.workflows._running._kwargs import Kwargs, RunKwargs
+from actors.workflows._running._open_run import OpenRun, StandingRun
+from actors.workflows._running._requests import answers
+from actors.workflows._running._run import Run
+from actors.workflows._running._run_stream import RunSource, RunStream
+from actors.workflows._running._telemetry import recorded
+from actors.workflows._running._waiting import Waiting
+from protocols._codec._declaring import declare_types
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from actors.workflows._carry import Beginning
-    from actors.workflows._edges import EdgeGroup
-    from actors.workflows._executor import Executor
-    from actors.workflows._graph import Graph
-    from actors.workflows._reports import EventSink
-    from actors.workflows._result import WorkflowRunResult
-    from actors.workflows._settings import Settings
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._graph._edges import EdgeGroup
+    from actors.workflows._graph._executor import Executor
+    from actors.workflows._graph._settings import Settings
+    from actors.workflows._running._carry import Beginning
+    from actors.workflows._running._reports import EventSink
+    from actors.workflows._running._result import WorkflowRunResult
     from protocols._checkpoints import CheckpointStorage
 
 RunT = TypeVar("RunT", bound=Run)

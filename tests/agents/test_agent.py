@@ -10,13 +10,13 @@ import trio
 from pydantic import BaseModel, ValidationError
 from trio.testing import wait_all_tasks_blocked
 
-from actors.agents._agent import Agent
-from actors.agents._base import BaseAgent
-from actors.agents._context import ContextProvider, SessionContext
-from actors.agents._history import InMemoryHistoryProvider
-from actors.agents._session import AgentSession
+from actors.agents._agent._agent import Agent
+from actors.agents._agent._base import BaseAgent
+from actors.agents._agent._context import ContextProvider, SessionContext
+from actors.agents._sessions._history import InMemoryHistoryProvider
+from actors.agents._sessions._session import AgentSession
 from actors.testing._scripted import ScriptedAgent, ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import (
     AgentInvalidRequestException,
     AgentInvalidResponseException,
@@ -28,7 +28,7 @@ from protocols._responses import AgentResponse, ChatResponse, ChatResponseUpdate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors._core._stream import ResponseStream
+    from actors._core._streams._stream import ResponseStream
 
 
 class Recorder(ContextProvider):

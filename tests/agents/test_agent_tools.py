@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import trio
 
-from actors.agents._agent import Agent
-from actors.agents._context import ContextProvider, SessionContext
+from actors.agents._agent._agent import Agent
+from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedAgent, ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 from protocols._responses import AgentResponse, ChatResponse
 from tests.agents.toolkit import both, call, calls, results, revived, run, unpaired

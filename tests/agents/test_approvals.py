@@ -10,14 +10,14 @@ import trio
 from hypothesis import given, settings, strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from actors.agents._agent import Agent
-from actors.agents._context import ContextProvider
-from actors.agents._history import InMemoryHistoryProvider
+from actors.agents._agent._agent import Agent
+from actors.agents._agent._context import ContextProvider
 from actors.agents._middleware._contexts import FunctionInvocationContext
-from actors.agents._session import AgentSession
+from actors.agents._sessions._history import InMemoryHistoryProvider
+from actors.agents._sessions._session import AgentSession
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 from tests.agents.toolkit import both, call, calls, results, revived, run, shape, unpaired
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Generic
 import pytest
 import trio
 
-from actors._core._stream import ResponseStream
-from actors.agents._client import (
+from actors._core._streams._stream import ResponseStream
+from actors.agents._client._base import (
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatTelemetryLayer,
     FunctionInvocationLayer,
     OptionsCoT,
 )
-from actors.agents._function_config import normalize_function_invocation_configuration
+from actors.agents._client._function_config import normalize_function_invocation_configuration
 from actors.agents._middleware._contexts import (
     AgentContext,
     ChatContext,

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from actors.agents._agent import Agent
+from actors.agents._agent._agent import Agent
 from actors.agents._compaction._annotations import (
     GROUP_ANNOTATION_KEY,
     GROUP_ID_KEY,
@@ -43,9 +43,9 @@ from actors.agents._compaction._tokens import (
     total_tokens,
 )
 from actors.agents._compaction._window import ContextWindowCompactionStrategy
-from actors.agents._history import InMemoryHistoryProvider
+from actors.agents._sessions._history import InMemoryHistoryProvider
 from actors.testing import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from actors.agents._echo import NOTICE, EchoChatClient
-from actors.agents._schema_default import default_value, schema_of
+from actors.agents._client._echo import NOTICE, EchoChatClient
+from actors.agents._client._schema_default import default_value, schema_of
 from protocols._message import Message
 
 

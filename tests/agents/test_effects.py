@@ -8,10 +8,10 @@ import attrs
 import pytest
 import trio
 
-from actors.agents._agent import Agent
+from actors.agents._agent._agent import Agent
 from actors.agents._tools._function_tool import tool
 from actors.testing._scripted import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._effects import Effect, EffectEntry, current_effects, current_idempotency_key
 from protocols._responses import ChatResponse
 from tests.agents.toolkit import both, call, calls, results, run

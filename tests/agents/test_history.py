@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from actors.agents._context import ContextProvider, SessionContext
-from actors.agents._history import HistoryProvider, InMemoryHistoryProvider
+from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._middleware._contexts import (
     AgentContext,
     ChatContext,
@@ -18,7 +17,8 @@ from actors.agents._middleware._kinds import (
     chat_middleware,
     function_middleware,
 )
-from protocols._content import Content
+from actors.agents._sessions._history import HistoryProvider, InMemoryHistoryProvider
+from protocols._content._item import Content
 from protocols._errors import MiddlewareException
 from protocols._message import Message
 from protocols._responses import AgentResponse

@@ -18,7 +18,7 @@ from actors import (
 )
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 from tests.agents.toolkit import call, calls, results, unpaired
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.agents._agent import Agent
+from actors.agents._agent._agent import Agent
 from actors.agents._injection import (
     MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
     MessageInjectionMiddleware,
@@ -14,7 +14,7 @@ from actors.agents._injection import (
 )
 from actors.agents._tools._function_tool import tool
 from actors.testing import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ChatClientInvalidRequestException
 
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

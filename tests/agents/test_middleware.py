@@ -9,8 +9,8 @@ import pytest
 import trio
 
 import actors
-from actors.agents._agent import Agent, RawAgent
-from actors.agents._context import ContextProvider, SessionContext
+from actors.agents._agent._agent import Agent, RawAgent
+from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._middleware._contexts import (
     AgentContext,
     ChatContext,
@@ -30,7 +30,7 @@ from actors.agents._middleware._kinds import (
 )
 from actors.agents._tools._function_tool import tool
 from actors.testing._scripted import ScriptedAgent, ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import MiddlewareException, MiddlewareFailure, MiddlewareTermination
 from protocols._message import Message
 from protocols._responses import (

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import trio
 
-from actors.agents._agent import Agent
-from actors.agents._context import ContextProvider, SessionContext
-from actors.agents._history import InMemoryHistoryProvider
+from actors.agents._agent._agent import Agent
+from actors.agents._agent._context import ContextProvider, SessionContext
+from actors.agents._sessions._history import InMemoryHistoryProvider
 from actors.agents._tools._function_tool import tool
 from actors.testing import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import AgentInvalidRequestException, ChatClientInvalidResponseException
 from protocols._message import Message
 from protocols._responses import ChatResponse

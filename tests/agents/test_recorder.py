@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from actors.agents._agent import Agent
+from actors.agents._agent._agent import Agent
 from actors.agents._middleware._recorder import RunRecord, RunRecorder
 from actors.agents._tools._function_tool import tool
 from actors.testing._scripted import ScriptedChatClient

@@ -9,7 +9,7 @@ import trio
 
 from actors.testing._script import ScriptOverError
 from actors.testing._scripted import ScriptedAgent, ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 from protocols._responses import (
     AgentResponse,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from actors.agents._session import AgentSession
-from actors.agents._state_codec import register_state_type
+from actors.agents._sessions._session import AgentSession
+from actors.agents._sessions._state_codec import register_state_type
 from protocols._log import Log
 from protocols._message import Message
 

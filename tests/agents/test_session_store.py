@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 import trio
 
-from actors.agents._agent import Agent
-from actors.agents._file_history import FileHistoryProvider
-from actors.agents._history import InMemoryHistoryProvider
-from actors.agents._session import AgentSession
-from actors.agents._session_store import (
+from actors.agents._agent._agent import Agent
+from actors.agents._sessions._file_history import FileHistoryProvider
+from actors.agents._sessions._history import InMemoryHistoryProvider
+from actors.agents._sessions._session import AgentSession
+from actors.agents._sessions._store import (
     FileSessionStore,
     SessionStore,
     SQLiteSessionStore,
     file_stem,
 )
 from actors.testing import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import AgentException
 from protocols._message import Message
 

@@ -11,21 +11,21 @@ from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel
 from trio.testing import wait_all_tasks_blocked
 
-from actors.agents._agent import Agent
-from actors.agents._context import ContextProvider, SessionContext
+from actors.agents._agent._agent import Agent
+from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._loop._decide import FALLBACK
 from actors.agents._loop._transcript import for_model
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.testing._scripted import ScriptedChatClient
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ChatClientInvalidResponseException, UserInputRequiredException
 from protocols._message import Message
 from protocols._responses import ChatResponse, ChatResponseUpdate
 from tests.agents.toolkit import both, call, calls, results, run, shape, unpaired
 
 if TYPE_CHECKING:
-    from actors.agents._session import AgentSession
+    from actors.agents._sessions._session import AgentSession
 
 
 @tool

@@ -18,7 +18,7 @@ from actors.agents._tools._arguments import parsed_arguments
 from actors.agents._tools._collection import normalize_tools
 from actors.agents._tools._function_tool import FunctionTool, tool
 from actors.agents._tools._results import SKIP_PARSING
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ToolException
 from protocols._message import Message
 

@@ -657,7 +657,7 @@ from actors import executor, Message, WorkflowBuilder, WorkflowContext
 @executor(id="a")
 async def a(messages: list[Message], ctx: WorkflowContext) -> None: ...
 workflow = WorkflowBuilder(start_executor=a).build()
-assert "actors.agents._workflow_agent" not in sys.modules
+assert "actors.agents._of_workflows._workflow_agent" not in sys.modules
 assert type(workflow.as_agent()).__name__ == "WorkflowAgent"
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actors.agents._session import AgentSession
-from protocols._content import Content
+from actors.agents._sessions._session import AgentSession
+from protocols._content._item import Content
 from protocols._message import Message
 from protocols._responses import AgentResponse
 

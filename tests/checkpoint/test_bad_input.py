@@ -28,9 +28,10 @@ from actors import (
     WorkflowCheckpoint,
     open_storage,
 )
-from actors.checkpoint import _files, _seal
-from actors.checkpoint._format import Sealer
-from actors.checkpoint._json_form import parsed
+from actors.checkpoint._files import _files
+from actors.checkpoint._log import _seal
+from actors.checkpoint._log._format import Sealer
+from actors.checkpoint._log._json_form import parsed
 from protocols import (
     CheckpointError,
     CheckpointNotFoundError,
@@ -212,7 +213,7 @@ async def test_an_error_of_the_disk_says_what_to_do(
     def fails(path: Path, data: bytes) -> None:
         raise OSError(code, os.strerror(code), str(path))
 
-    monkeypatch.setattr("actors.checkpoint._file_places.write_whole", fails)
+    monkeypatch.setattr("actors.checkpoint._files._places.write_whole", fails)
     with pytest.raises(StorageError, match=os.strerror(code)) as caught:
         await FileCheckpointStorage(files).save(WorkflowCheckpoint("w", "s", "mine"))
     assert isinstance(caught.value.__cause__, OSError)
@@ -360,7 +361,7 @@ async def test_a_database_that_goes_away_is_noticed_and_one_that_comes_back_is_u
 async def test_a_database_that_another_process_holds_is_waited_for_and_then_told_of(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.checkpoint._inline_sqlite.PATIENCE", 0.05)
+    monkeypatch.setattr("actors.checkpoint._sql._inline_sqlite.PATIENCE", 0.05)
     async with SQLiteCheckpointStorage(database, synchronous="NORMAL") as storage:
         log = await storage.open_run("run", workflow_name="w")
         other = sqlite3.connect(database, isolation_level=None)

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from actors.checkpoint._file import FileCheckpointStorage
+from actors.checkpoint._files._storage import FileCheckpointStorage
 from actors.checkpoint._memory import InMemoryCheckpointStorage
-from actors.checkpoint._postgres import PostgresCheckpointStorage
-from actors.checkpoint._sqlite import SQLiteCheckpointStorage
+from actors.checkpoint._sql._postgres import PostgresCheckpointStorage
+from actors.checkpoint._sql._sqlite import SQLiteCheckpointStorage
 from actors.testing._storage_kit import StorageCheck, storage_checks
 
 KEY = b"a secret of thirty-two bytes ...."

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from actors import FileCheckpointStorage, SQLiteCheckpointStorage
-from actors.checkpoint import _seal
-from actors.checkpoint._format import Sealer
-from actors.checkpoint._rows import Head
-from actors.checkpoint._seal import seal, unseal
+from actors.checkpoint._log import _seal
+from actors.checkpoint._log._format import Sealer
+from actors.checkpoint._log._rows import Head
+from actors.checkpoint._log._seal import seal, unseal
 from actors.checkpoint._types import CheckpointFacts
 from protocols import (
     CheckpointError,
@@ -56,7 +56,7 @@ def test_an_older_format_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPatc
     """There is one version so far; this one pretends that it is the third."""
     head = Head(7, 1, 7, "round", 12)
     old = Sealer().head("run", head)
-    monkeypatch.setattr("actors.checkpoint._format.VERSION", 3)
+    monkeypatch.setattr("actors.checkpoint._log._format.VERSION", 3)
     monkeypatch.setattr(_seal, "VERSION", 3)
     steps = {1: lambda tree: [*tree[:3], tree[3] * 10, *tree[4:]], 2: lambda tree: tree}
     newer = Sealer(upgrades={"head": steps})

@@ -19,8 +19,8 @@ from actors import (
     keep_every,
     keep_last,
 )
-from actors.checkpoint._retention import kept_by, plan
-from actors.checkpoint._rows import Head, info_of
+from actors.checkpoint._log._retention import kept_by, plan
+from actors.checkpoint._log._rows import Head, info_of
 from actors.checkpoint._types import CommitKind, Position, RunInfo
 
 RUN = RunInfo("run", "w")

@@ -19,12 +19,12 @@ import pydantic
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from actors.checkpoint._compaction import is_due
-from actors.checkpoint._decoder import PartsDecoder
-from actors.checkpoint._encoder import PartsEncoder
-from actors.checkpoint._json_form import from_json, to_json
-from actors.checkpoint._reading import read_parts
-from actors.checkpoint._rows import Opened
+from actors.checkpoint._log._compaction import is_due
+from actors.checkpoint._log._decoder import PartsDecoder
+from actors.checkpoint._log._encoder import PartsEncoder
+from actors.checkpoint._log._json_form import from_json, to_json
+from actors.checkpoint._log._reading import read_parts
+from actors.checkpoint._log._rows import Opened
 from actors.checkpoint._types import RunInfo
 from protocols import (
     CodecError,

@@ -32,8 +32,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Budgets that a test can wait for."""
     for name in (
         "_thread_lane.CLOSE_BUDGET",
-        "_postgres_lane.CLOSE_BUDGET",
-        "_postgres_lane.CANCEL_BUDGET",
+        "_sql._postgres_lane.CLOSE_BUDGET",
+        "_sql._postgres_lane.CANCEL_BUDGET",
     ):
         monkeypatch.setattr(f"actors.checkpoint.{name}", 0.3)
 

@@ -14,11 +14,11 @@ import pytest
 import trio
 
 from actors import Commit, SQLiteCheckpointStorage
-from actors._core._serial_thread import SerialThread
+from actors._core._threads._serial_thread import SerialThread
 from actors.checkpoint._backend import Write
-from actors.checkpoint._format import Sealer
-from actors.checkpoint._rows import Head, Row
-from actors.checkpoint._sqlite_backend import SQLiteBackend
+from actors.checkpoint._log._format import Sealer
+from actors.checkpoint._log._rows import Head, Row
+from actors.checkpoint._sql._sqlite_backend import SQLiteBackend
 from actors.checkpoint._thread_lane import ThreadLane
 from actors.checkpoint._types import RunInfo
 from protocols import CorruptCheckpointError, StorageError
@@ -122,7 +122,7 @@ def test_a_storage_serves_one_trio_program_after_another(place: Path) -> None:
 async def test_without_flushes_the_log_of_writes_is_moved_by_a_thread(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.checkpoint._inline_sqlite.MOVE_AFTER", 50)
+    monkeypatch.setattr("actors.checkpoint._sql._inline_sqlite.MOVE_AFTER", 50)
     path = place / "runs.db"
     async with SQLiteCheckpointStorage(path, synchronous="NORMAL") as storage:
         log = await storage.open_run("run", workflow_name="w")

@@ -19,7 +19,7 @@ from actors.cli._plain import to_plain, to_text
 from actors.cli._result import RunResult
 from actors.cli._tally import Tally, joined
 from protocols._agents import AgentExecutorResponse
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._events import WorkflowEvent
 from protocols._message import Message
 from protocols._responses import AgentResponse, AgentResponseUpdate

@@ -12,8 +12,8 @@ from actors import (
     Restart,
     Supervision,
 )
-from actors._core._group import Regroup, Standing, Step, concerned, ends_group
-from actors._core._supervision import GiveUp, LeaveDown, StartAgain, decide, is_retryable
+from actors._core._supervision._decide import GiveUp, LeaveDown, StartAgain, decide, is_retryable
+from actors._core._supervision._group import Regroup, Standing, Step, concerned, ends_group
 
 AT_ONCE = Backoff(base=0)
 ERROR = ValueError("crash")

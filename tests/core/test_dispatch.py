@@ -26,7 +26,7 @@ from actors import (
     open_system,
 )
 from actors._core._cell import Cell
-from actors._core._dispatch import BATCH, MAX_PARKED, Dispatcher
+from actors._core._turns._dispatch import BATCH, MAX_PARKED, Dispatcher
 
 if TYPE_CHECKING:
     pass

@@ -9,7 +9,7 @@ import trio
 from trio.lowlevel import currently_ki_protected, enable_ki_protection
 
 from actors import Actor, ActorContext, Restart, handler, open_system
-from actors._core._turn import expose
+from actors._core._turns._turn import expose
 
 
 class Exposed(Actor):

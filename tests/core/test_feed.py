@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from actors._core._feed import Feed
+from actors._core._streams._feed import Feed
 
 
 async def read(feed: Feed[int], into: list[int | None]) -> None:

@@ -20,7 +20,7 @@ from actors import (
     open_system,
 )
 from actors._core._actor import handler as actor_handler
-from actors._core._kin import Options
+from actors._core._supervision._kin import Options
 
 
 class Animal:

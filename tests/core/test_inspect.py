@@ -425,8 +425,8 @@ async def test_looking_changes_nothing(autojump_clock: MockClock) -> None:
 
 
 def test_a_line_in_a_file_with_commas_in_its_name_is_found(tmp_path: Path) -> None:
-    from actors._core._dispatch import Worker
-    from actors._core._inspect import where_waits
+    from actors._core._introspection._inspect import where_waits
+    from actors._core._turns._dispatch import Worker
 
     path = tmp_path / "a, line 7, b.py"
     source = (

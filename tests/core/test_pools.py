@@ -21,7 +21,7 @@ from actors import (
     Supervision,
     open_system,
 )
-from actors._core._ending import AT_ONCE
+from actors._core._supervision._ending import AT_ONCE
 from tests.core.kit import Do, Doer, crash
 
 POOL = Supervision(budget="child", max_restarts=2, backoff=Backoff(base=0))

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.lowlevel import Task, current_task
 
-from actors._core._rest import Rest, rest_in
+from actors._core._turns._rest import Rest, rest_in
 
 Scenario = Callable[[], Awaitable[None]]
 

@@ -26,7 +26,7 @@ from actors import (
     handler,
     open_system,
 )
-from actors._core._dispatch import BATCH, MAX_PARKED
+from actors._core._turns._dispatch import BATCH, MAX_PARKED
 from tests.core.test_dispatch import LongestStep
 
 

@@ -8,7 +8,7 @@ import attrs
 import trio
 from trio.lowlevel import Task, current_task
 
-from actors._core._strands import Steps, Strand, current_strand, drop_strands, use_strands
+from actors._core._turns._strands import Steps, Strand, current_strand, drop_strands, use_strands
 
 
 @attrs.define(eq=False)

@@ -10,8 +10,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from actors._core._stream import ResponseStream
-from actors._core._stream_sources import spawn_closing
+from actors._core._streams._sources import spawn_closing
+from actors._core._streams._stream import ResponseStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -25,8 +25,8 @@ from actors import (
     handler,
     open_system,
 )
-from actors._core._group import Regroup, Standing, Step, concerned, ends_group
-from actors._core._supervision import GiveUp, LeaveDown, decide
+from actors._core._supervision._decide import GiveUp, LeaveDown, decide
+from actors._core._supervision._group import Regroup, Standing, Step, concerned, ends_group
 from tests.core.otp import Event, Member, Model, Over, Spec, random_case
 
 KINDS = {

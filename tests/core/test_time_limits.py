@@ -25,7 +25,7 @@ from actors import (
     handler,
     open_system,
 )
-from actors._core._timed import TimedCell
+from actors._core._later._timed import TimedCell
 from tests.core.kit import Do, Doer, Noting, letters
 
 SHORT = Supervision(turn_timeout=5, backoff=Backoff(base=0))

@@ -10,7 +10,7 @@ from typing import Any
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from actors._core._timers import Timers
+from actors._core._later._timers import Timers
 
 
 @asynccontextmanager

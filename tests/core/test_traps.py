@@ -39,7 +39,7 @@ from actors import (
     handler,
     open_system,
 )
-from actors._core._feed import Feed
+from actors._core._streams._feed import Feed
 from actors.testing import cancel_everywhere, seeded_random, seeds
 from tests.core.kit import Do, Doer, Recorder, letters
 

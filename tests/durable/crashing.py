@@ -41,7 +41,7 @@ from actors import (
     workflow,
 )
 from actors.checkpoint import LogStorage, SQLiteCheckpointStorage
-from actors.checkpoint._run_log import LogWriter
+from actors.checkpoint._log._run_log import LogWriter
 from actors.testing import ScriptedChatClient
 from protocols import AgentExecutorResponse, Content, Message, register_type
 

@@ -9,8 +9,8 @@ from typing import Any
 import openai
 import pytest
 
+from actors.agents._client._retry import RetryPolicy
 from actors.agents._openai._client import OpenAIChatCompletionClient
-from actors.agents._retry import RetryPolicy
 from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
 from protocols._responses import ChatResponse
 

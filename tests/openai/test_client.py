@@ -12,9 +12,9 @@ import pytest
 import trio
 
 from actors import Agent, ChatContext, ChatMiddlewareLayer, chat_middleware
-from actors._core._stream import ResponseStream
+from actors._core._streams._stream import ResponseStream
+from actors.agents._client._retry import RetryPolicy
 from actors.agents._openai._client import OpenAIChatCompletionClient
-from actors.agents._retry import RetryPolicy
 from actors.openai import RawOpenAIChatCompletionClient
 from actors.testing._fake_openai import FakeOpenAI, open_fake_openai
 from actors.testing._fake_replies import (

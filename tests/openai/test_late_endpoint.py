@@ -10,9 +10,9 @@ import openai
 import pytest
 import trio
 
+from actors.agents._client._retry import RetryPolicy
 from actors.agents._local._late_endpoint import NOTICE_BUDGET, LateEndpoint
 from actors.agents._openai._client import OpenAIChatCompletionClient
-from actors.agents._retry import RetryPolicy
 from actors.testing._fake_openai import FakeOpenAI
 from actors.testing._fake_replies import breaks_after, fails, says, stalls, stalls_after
 from protocols._errors import ModelConnectionError, ModelError, ModelTimeoutError

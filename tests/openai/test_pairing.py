@@ -15,7 +15,7 @@ from actors.agents._openai._request import build_request
 from actors.agents._openai._responses_request import build_responses_request
 from actors.testing._fake_openai import FakeOpenAI
 from actors.testing._strict import problems
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ModelRequestError
 from protocols._message import Message
 

@@ -10,9 +10,9 @@ import pydantic
 import pytest
 import trio
 
+from actors.agents._client._retry import RetryPolicy
 from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.agents._openai._responses_client import OpenAIChatClient
-from actors.agents._retry import RetryPolicy
 from protocols._errors import ModelRequestError
 from protocols._message import Message
 from tests.real.kit import open_connections

@@ -12,7 +12,7 @@ import pytest
 from actors.agents._openai._messages import MessageStyle, messages_to_wire, wire_name
 from actors.agents._openai._request import build_request, call_ids, named_schema
 from actors.agents._openai._strict_schema import strict_schema
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ChatClientInvalidRequestException, ContentError
 from protocols._message import Message
 

@@ -12,7 +12,7 @@ from actors.agents._openai._chunks import ChunkReader
 from actors.agents._openai._parts import EMPTY_RESPONSE, RAW_FINISH_REASON, usage_from_wire
 from actors.agents._openai._response import response_from_wire
 from actors.testing._fake_replies import chunk, completion, empty_chunk
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ModelError, ModelRateLimitError, ModelResponseError, ModelServerError
 from protocols._responses import ChatResponse
 

@@ -9,7 +9,7 @@ import openai
 import pytest
 import trio
 
-from actors.agents._agent import Agent
+from actors.agents._agent._agent import Agent
 from actors.agents._openai._responses_client import OpenAIChatClient
 from actors.testing._fake_openai import FakeOpenAI
 from actors.testing._fake_replies import (

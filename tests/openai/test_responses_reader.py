@@ -15,7 +15,7 @@ from actors.testing._fake_responses import (
     response_body,
     response_events,
 )
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ModelError, ModelRateLimitError, ModelResponseError, ModelServerError
 from protocols._responses import ChatResponse
 

@@ -10,7 +10,7 @@ import pytest
 
 from actors.agents._openai._responses_input import messages_to_items
 from actors.agents._openai._responses_request import build_responses_request, continued_response
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ChatClientInvalidRequestException
 from protocols._message import Message
 

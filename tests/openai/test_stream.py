@@ -9,10 +9,10 @@ import pytest
 import trio
 from hypothesis import given, strategies as st
 
+from actors.agents._client._retry import RetryPolicy
 from actors.agents._openai._answer import StreamedAnswer
 from actors.agents._openai._chunks import ChunkReader
 from actors.agents._openai._stream import UpdateStream
-from actors.agents._retry import RetryPolicy
 from actors.testing._fake_replies import chunk, event
 from protocols._errors import ModelConnectionError, ModelError, ModelServerError
 

@@ -7,7 +7,7 @@ from attrs import evolve
 from hypothesis import given, strategies as st
 
 from protocols._agents import AgentExecutorRequest, AgentExecutorResponse, TurnToken
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._log import Log
 from protocols._message import Message
 from protocols._responses import AgentResponse

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
 from protocols._aggregate import Aggregate
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 from protocols._responses import (
     AgentResponse,

@@ -24,8 +24,12 @@ from hypothesis import given, settings, strategies as st
 from typing_extensions import TypeAliasType
 
 from protocols._agents import AgentExecutorRequest, AgentExecutorResponse, TurnToken
-from protocols._codec import Codec, decode, default_codec, encode
-from protocols._content import Content
+from protocols._codec._codec import Codec, decode, default_codec, encode
+from protocols._codec._tags import TypeRegistry, default_registry, default_tag, register_type
+from protocols._codec._text import Encoding
+from protocols._codec._trouble import Trouble
+from protocols._codec._type_names import find_type, name_type
+from protocols._content._item import Content
 from protocols._errors import CodecError, UnknownTagError, UnregisteredTypeError
 from protocols._events import (
     WorkflowErrorDetails,
@@ -42,10 +46,6 @@ from protocols._responses import (
     ChatResponse,
     ChatResponseUpdate,
 )
-from protocols._tags import TypeRegistry, default_registry, default_tag, register_type
-from protocols._text import Encoding
-from protocols._trouble import Trouble
-from protocols._type_names import find_type, name_type
 
 T = TypeVar("T")
 BOTH: tuple[Encoding, ...] = ("json", "msgpack")

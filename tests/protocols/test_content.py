@@ -11,10 +11,10 @@ from attrs import evolve
 from attrs.exceptions import FrozenInstanceError
 from hypothesis import given, strategies as st
 
-from protocols._content import Content
-from protocols._content_fields import RARE_FIELDS, Annotation
+from protocols._content._fields import RARE_FIELDS, Annotation
+from protocols._content._item import Content
+from protocols._content._media_types import detect_media_type_from_base64
 from protocols._errors import ContentError
-from protocols._media_types import detect_media_type_from_base64
 
 CALL = Content.from_function_call("c1", "pay", arguments='{"amount": 1}')
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from protocols._content import Content
-from protocols._content_merge import REASONING_TEXT_MARKER, is_code, merge, merge_code
+from protocols._content._item import Content
+from protocols._content._merge import REASONING_TEXT_MARKER, is_code, merge, merge_code
 from protocols._errors import AdditionItemMismatch, ContentError
 
 

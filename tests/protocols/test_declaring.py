@@ -10,12 +10,12 @@ import attrs
 import pydantic
 import pytest
 
-from protocols._codec import Codec
-from protocols._declaring import declare_types
+from protocols._codec._codec import Codec
+from protocols._codec._declaring import declare_types
+from protocols._codec._registry import register_protocol_types
+from protocols._codec._tags import TypeRegistry
 from protocols._errors import UnknownTagError, UnregisteredTypeError
 from protocols._message import Message
-from protocols._registry import register_protocol_types
-from protocols._tags import TypeRegistry
 
 
 class Size(enum.Enum):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import attrs
 import pytest
 
-from protocols._codec import decode, encode
+from protocols._codec._codec import decode, encode
 from protocols._errors import UnknownTagError, UnregisteredTypeError
 from protocols._events import (
     WorkflowErrorDetails,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._frozen import FrozenDict, FrozenList, freeze, freeze_optional, plain
 from protocols._message import Message
 from protocols._responses import AgentResponseUpdate, ChatResponse

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._frozen import FrozenList
 from protocols._message import Message, normalize_messages, prepend_instructions_to_messages
 

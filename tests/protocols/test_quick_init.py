@@ -18,7 +18,7 @@ from protocols import (
     Content,
     Message,
 )
-from protocols._content import text_item
+from protocols._content._item import text_item
 from protocols._quick_init import quickly_made
 
 QUICK = (AgentResponse, AgentResponseUpdate, ChatResponse, ChatResponseUpdate, Content, Message)

@@ -9,7 +9,7 @@ from attrs import evolve
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, ValidationError
 
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 from protocols._responses import (
     AgentResponse,

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from actors.agents._agent import Agent
+from actors.agents._agent._agent import Agent
 from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.agents._tools._function_tool import tool
 from actors.testing import (
@@ -19,7 +19,7 @@ from actors.testing import (
     open_fake_openai,
     says,
 )
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._responses import ChatResponse
 
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

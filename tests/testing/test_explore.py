@@ -10,7 +10,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 from actors import Actor, ActorContext, DeadlockError, LeftOpenError, handler, open_system
-from actors._core._explore import KEPT, Explorer, chance, exploring
+from actors._core._turns._explore import KEPT, Explorer, chance, exploring
 from actors.testing import explore
 from tests.testing.kit import fan_out, four_by_three
 

@@ -10,17 +10,21 @@ import attrs
 import pytest
 import trio
 
-from actors.agents._agent import Agent
+from actors.agents._agent._agent import Agent
 from actors.testing._scripted import ScriptedAgent, ScriptedChatClient
-from actors.workflows._agent_executor import AgentExecutor, AgentExecutorState, resolve_agent_id
-from actors.workflows._agent_input import unheld
-from actors.workflows._builder import WorkflowBuilder
-from actors.workflows._context_api import WorkflowContext
-from actors.workflows._executor import Executor
-from actors.workflows._function_executor import executor
-from actors.workflows._handlers import handler
+from actors.workflows._agents._agent_executor import (
+    AgentExecutor,
+    AgentExecutorState,
+    resolve_agent_id,
+)
+from actors.workflows._agents._agent_input import unheld
+from actors.workflows._graph._builder import WorkflowBuilder
+from actors.workflows._graph._context_api import WorkflowContext
+from actors.workflows._graph._executor import Executor
+from actors.workflows._graph._function_executor import executor
+from actors.workflows._graph._handlers import handler
 from protocols._agents import AgentExecutorRequest, AgentExecutorResponse
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._log import Log
 from protocols._message import Message
 from protocols._responses import AgentResponse, AgentResponseUpdate

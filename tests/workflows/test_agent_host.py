@@ -24,7 +24,7 @@ from actors import (
     handler,
 )
 from actors.testing import ScriptedAgent, ScriptedChatClient
-from actors.workflows._host_messages import open_requests, portable, reassigned
+from actors.workflows._agents._host_messages import open_requests, portable, reassigned
 from tests.workflows.kit import chain
 
 Kept = list[Message] | TurnToken | Content

@@ -9,16 +9,16 @@ import attrs
 import pytest
 
 from actors import EchoChatClient
-from actors._core._supervision import Supervision
-from actors.workflows._agent_executor import AgentExecutor
-from actors.workflows._builder import WorkflowBuilder
-from actors.workflows._context_api import WorkflowContext
-from actors.workflows._edges import FanInEdgeGroup, FanOutEdgeGroup, SingleEdgeGroup
-from actors.workflows._executor import Executor
-from actors.workflows._function_executor import executor
-from actors.workflows._handlers import handler
-from actors.workflows._switch import Case, Default, SwitchCaseEdgeGroup
-from actors.workflows._validation_errors import (
+from actors._core._supervision._decide import Supervision
+from actors.workflows._agents._agent_executor import AgentExecutor
+from actors.workflows._graph._builder import WorkflowBuilder
+from actors.workflows._graph._context_api import WorkflowContext
+from actors.workflows._graph._edges import FanInEdgeGroup, FanOutEdgeGroup, SingleEdgeGroup
+from actors.workflows._graph._executor import Executor
+from actors.workflows._graph._function_executor import executor
+from actors.workflows._graph._handlers import handler
+from actors.workflows._graph._switch import Case, Default, SwitchCaseEdgeGroup
+from actors.workflows._graph._validation_errors import (
     GraphConnectivityError,
     ValidationTypeEnum,
     WorkflowValidationError,

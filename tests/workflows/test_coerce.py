@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from actors import Content, FrozenList, Log, Message, encode, register_type
-from actors.workflows._coerce import coerce
+from actors.workflows._typing._coerce import coerce
 from protocols import CodecError
 
 

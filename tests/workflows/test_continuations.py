@@ -17,7 +17,7 @@ from actors import (
     handler,
     response_handler,
 )
-from actors.workflows._waiting import MAX_WAITING
+from actors.workflows._running._waiting import MAX_WAITING
 from tests.workflows.kit import Gate, Node, chain, sends, story
 
 State = WorkflowRunState

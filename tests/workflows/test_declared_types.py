@@ -31,7 +31,7 @@ from actors import (
     workflow,
 )
 from protocols import EXECUTOR_STATE_KEY, UnsavableTypeError
-from protocols._tags import default_registry
+from protocols._codec._tags import default_registry
 
 
 class Urgency(Enum):

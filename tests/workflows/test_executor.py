@@ -8,11 +8,11 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given, strategies as st
 
-from actors.workflows._context_api import WorkflowContext
-from actors.workflows._executor import Executor
-from actors.workflows._handlers import HandlerSpec, handler, response_handler
-from actors.workflows._lookup import HandlerTable
-from actors.workflows._types import is_instance_of, is_narrower
+from actors.workflows._graph._context_api import WorkflowContext
+from actors.workflows._graph._executor import Executor
+from actors.workflows._graph._handlers import HandlerSpec, handler, response_handler
+from actors.workflows._graph._lookup import HandlerTable
+from actors.workflows._typing._types import is_instance_of, is_narrower
 from protocols._events import MessageType, WorkflowEvent, WorkflowMessage
 
 

@@ -9,9 +9,9 @@ from typing import Any, Never, TypeVar
 import pytest
 import trio
 
-from actors.workflows._context_api import WorkflowContext
-from actors.workflows._function_executor import FunctionExecutor, executor
-from actors.workflows._sync_context import SyncWorkflowContext
+from actors.workflows._graph._context_api import WorkflowContext
+from actors.workflows._graph._function_executor import FunctionExecutor, executor
+from actors.workflows._graph._sync_context import SyncWorkflowContext
 from protocols._events import WorkflowEvent
 
 T = TypeVar("T")

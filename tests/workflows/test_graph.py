@@ -11,9 +11,9 @@ import trio
 from hypothesis import given, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from actors.workflows._carry import Carry
-from actors.workflows._context_api import WorkflowContext
-from actors.workflows._edges import (
+from actors.workflows._graph._context_api import WorkflowContext
+from actors.workflows._graph._definition import Graph
+from actors.workflows._graph._edges import (
     INTERNAL_SOURCE_ID,
     Edge,
     EdgeGroup,
@@ -21,16 +21,16 @@ from actors.workflows._edges import (
     FanOutEdgeGroup,
     SingleEdgeGroup,
 )
-from actors.workflows._executor import Executor
-from actors.workflows._graph import Graph
-from actors.workflows._handlers import handler
-from actors.workflows._joins import Join, JoinBuffer
-from actors.workflows._routing import accepting_joins, choose_targets, static_targets
-from actors.workflows._switch import (
+from actors.workflows._graph._executor import Executor
+from actors.workflows._graph._handlers import handler
+from actors.workflows._graph._joins import Join, JoinBuffer
+from actors.workflows._graph._routing import accepting_joins, choose_targets, static_targets
+from actors.workflows._graph._switch import (
     SwitchCaseEdgeGroup,
     SwitchCaseEdgeGroupCase as Case,
     SwitchCaseEdgeGroupDefault as Default,
 )
+from actors.workflows._running._carry import Carry
 from protocols._errors import (
     EdgeConditionError,
     EdgeSelectionError,
@@ -523,8 +523,8 @@ def test_a_factory_that_changes_its_mind_is_an_error() -> None:
 
 
 def test_the_pure_half_needs_no_trio() -> None:
-    import actors.workflows._graph as module
-    import actors.workflows._routing as routing
+    import actors.workflows._graph._definition as module
+    import actors.workflows._graph._routing as routing
 
     assert all("import trio" not in inspect.getsource(each) for each in (module, routing))
 

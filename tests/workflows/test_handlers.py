@@ -8,8 +8,8 @@ from typing import Any, Never, TypeVar, cast
 import attrs
 import pytest
 
-from actors.workflows._context_api import WorkflowContext
-from actors.workflows._handlers import (
+from actors.workflows._graph._context_api import WorkflowContext
+from actors.workflows._graph._handlers import (
     MARK,
     HandlerSpec,
     ResponseHandlerSpec,

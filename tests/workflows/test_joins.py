@@ -17,8 +17,8 @@ from actors import (
     quorum,
     response_handler,
 )
-from actors.workflows._joins import Join, JoinBuffer
-from actors.workflows._reach import Reach, next_to_fire
+from actors.workflows._graph._joins import Join, JoinBuffer
+from actors.workflows._graph._reach import Reach, next_to_fire
 from tests.workflows.kit import Node, chain, sends
 
 

@@ -24,7 +24,7 @@ from actors import (
     tool,
 )
 from actors.testing import ScriptedAgent, ScriptedChatClient
-from actors.workflows._kwargs import RunKwargs
+from actors.workflows._running._kwargs import RunKwargs
 
 SECRET = "hunter2"
 

@@ -9,7 +9,7 @@ import trio
 
 from actors import Workflow, WorkflowExecutor, WorkflowRunResult, WorkflowRunState, executor
 from actors.testing import cancel_everywhere, crash_everywhere, seeds
-from actors.workflows._context_api import WorkflowContext
+from actors.workflows._graph._context_api import WorkflowContext
 from tests.workflows.kit import chain, sends
 from tests.workflows.test_sweeps import (
     OUTPUT,

@@ -22,7 +22,7 @@ from actors import (
     executor,
     handler,
 )
-from actors._core._scopes import innermost
+from actors._core._turns._scopes import innermost
 from tests.workflows.kit import Gate, Node, chain, collect, fails, tasks_of, tell
 
 State = WorkflowRunState

@@ -22,8 +22,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from actors.workflows._type_forms import describe_type, describe_types, find_type_variable
-from actors.workflows._types import (
+from actors.workflows._typing._type_forms import describe_type, describe_types, find_type_variable
+from actors.workflows._typing._types import (
     is_equivalent,
     is_instance_of,
     is_narrower,

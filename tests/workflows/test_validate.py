@@ -8,21 +8,26 @@ from typing import Any
 
 import pytest
 
-from actors.workflows._builder import WorkflowBuilder
-from actors.workflows._context_api import WorkflowContext
-from actors.workflows._double_delivery import doubly_reached
-from actors.workflows._edges import EdgeGroup, FanInEdgeGroup, FanOutEdgeGroup, SingleEdgeGroup
-from actors.workflows._executor import Executor
-from actors.workflows._handlers import handler
-from actors.workflows._switch import (
+from actors.workflows._graph._builder import WorkflowBuilder
+from actors.workflows._graph._context_api import WorkflowContext
+from actors.workflows._graph._double_delivery import doubly_reached
+from actors.workflows._graph._edges import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    SingleEdgeGroup,
+)
+from actors.workflows._graph._executor import Executor
+from actors.workflows._graph._handlers import handler
+from actors.workflows._graph._switch import (
     Case,
     Default,
     SwitchCaseEdgeGroup,
     SwitchCaseEdgeGroupCase,
     SwitchCaseEdgeGroupDefault,
 )
-from actors.workflows._validate import validate_workflow_graph
-from actors.workflows._validation_errors import (
+from actors.workflows._graph._validate import validate_workflow_graph
+from actors.workflows._graph._validation_errors import (
     EdgeDuplicationError,
     GraphConnectivityError,
     TypeCompatibilityError,

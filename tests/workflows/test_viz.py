@@ -28,8 +28,8 @@ from actors import (
     WorkflowViz,
     executor,
 )
-from actors.workflows._settings import Settings
-from actors.workflows._viz_dot import render
+from actors.workflows._graph._settings import Settings
+from actors.workflows._viz._dot import render
 from tests.workflows.kit import Node
 
 MERMAID_NODE = re.compile(

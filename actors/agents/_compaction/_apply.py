@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._compaction._groups import included_messages
-from actors.agents._context import ContextProvider, SessionContext
-from actors.agents._session import MESSAGES_KEY
+from actors.agents._sessions._session import MESSAGES_KEY
 from protocols._log import Log
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from actors.agents._compaction._strategies import CompactionStrategy
     from actors.agents._compaction._tokens import TokenizerProtocol
-    from actors.agents._session import AgentSession
+    from actors.agents._sessions._session import AgentSession
     from protocols._message import Message
 
 

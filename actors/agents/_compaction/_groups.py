@@ -13,7 +13,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from protocols._content import Content
+    from protocols._content._item import Content
     from protocols._message import Message
 
 EXCLUDED_KEY: Final = "_excluded"

@@ -10,7 +10,7 @@ from protocols._frozen import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from protocols._content import Content
+    from protocols._content._item import Content
     from protocols._message import Message
 
 _CHARACTERS_PER_TOKEN: Final = 4

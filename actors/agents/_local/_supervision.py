@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-from actors._core._supervision import Backoff, Restart, StartAgain, Supervision, decide
+from actors._core._supervision._decide import Backoff, Restart, StartAgain, Supervision, decide
 from actors.agents._local._process import ServerOptions, run_server
 from protocols._errors import LocalModelError
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 
+from actors.agents._agent._run_link import RunLink
 from actors.agents._loop._invoke import Outcome, Planned
 from actors.agents._loop._pending import (
     REQUEST,
@@ -22,8 +23,7 @@ from actors.agents._loop._pending import (
     Question,
     is_hosted,
 )
-from actors.agents._run_link import RunLink
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 
 PATH_KEY: Final = "path"

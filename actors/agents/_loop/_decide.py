@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from protocols._content import Content
+from protocols._content._item import Content
 
 BUDGET_KEY: Final = "_function_invocation_budget_state"
 """In a client's ``client_kwargs``: a dict that several loops count in, who share their limits."""

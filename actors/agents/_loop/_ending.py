@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from actors.agents._session import AgentSession
+    from actors.agents._sessions._session import AgentSession
 
 # How often the runs of a session were told to end. It is of this process: it is no state.
 _ENDINGS: Final[WeakKeyDictionary[AgentSession, int]] = WeakKeyDictionary()

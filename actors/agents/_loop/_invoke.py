@@ -16,15 +16,15 @@ from typing import Any, Final
 import attrs
 import trio
 
+from actors.agents._agent._run_link import RunLink
 from actors.agents._loop._pending import REQUEST
 from actors.agents._middleware._compose import Chain
 from actors.agents._middleware._contexts import FunctionInvocationContext
-from actors.agents._run_link import RunLink
 from actors.agents._telemetry import function_telemetry
 from actors.agents._tools._arguments import parsed_arguments
 from actors.agents._tools._function_tool import FunctionTool, ToolUse
 from actors.agents._without_group import without_group
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._effects import Effect, current_effects, effect_key, effects_under, perform
 from protocols._errors import (
     MiddlewareFailure,

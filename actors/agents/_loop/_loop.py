@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from actors.agents._chat_call import ChatCall
+from actors.agents._agent._run_link import RunLink
+from actors.agents._client._chat_call import ChatCall
 from actors.agents._injection import (
     MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY,
     taken_messages,
@@ -49,7 +50,6 @@ from actors.agents._loop._transcript import (
     with_pauses,
     without_calls,
 )
-from actors.agents._run_link import RunLink
 from actors.agents._tools._collection import function_tools, normalize_tools, tool_name
 from actors.agents._tools._function_tool import RESERVED, FunctionTool
 from actors.agents._tools._toolbox import unpacked
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors.agents._loop._pending import Decision
-    from protocols._content import Content
+    from protocols._content._item import Content
 
 _LAST_WINS: Final = ("response_id", "created_at", "finish_reason", "model", "conversation_id")
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from protocols._content import Content
+from protocols._content._item import Content
 
 if TYPE_CHECKING:
     from protocols._message import Message

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-from actors._core._stream import ResponseStream
+from actors._core._streams._stream import ResponseStream
 from actors.agents._loop._loop import ToolLoop
 from actors.agents._loop._transcript import is_local_call
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._responses import ChatResponseUpdate
 from protocols._split import message_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from actors.agents._chat_call import ChatCall, ChatStream
+    from actors.agents._client._chat_call import ChatCall, ChatStream
     from protocols._message import Message
 
 

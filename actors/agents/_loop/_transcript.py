@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from actors.agents._loop._pending import is_ours
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from actors._core._stream import ResponseStream
-from actors.agents._base import BaseAgent, as_list, provider_state, run_after_providers
-from actors.agents._context import SessionContext
+from actors._core._streams._stream import ResponseStream
+from actors.agents._agent._base import BaseAgent, as_list, provider_state, run_after_providers
+from actors.agents._agent._context import SessionContext
 from actors.agents._middleware._kinds import categorize
 from actors.agents._middleware._layer import AgentMiddlewareLayer
 from actors.agents._telemetry import AgentTelemetryLayer
@@ -20,7 +20,7 @@ from protocols._message import AgentRunInputs, Message, normalize_messages
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from actors.agents._context import ContextProvider
+    from actors.agents._agent._context import ContextProvider
     from protocols._interfaces import SupportsAgentRun
     from protocols._responses import AgentResponse, AgentResponseUpdate
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from actors._core._stream import ResponseStream
+from actors._core._streams._stream import ResponseStream
 from actors.agents._middleware._one_shot import one_shot_stream
 from protocols._errors import MiddlewareException, MiddlewareTermination
 from protocols._interfaces import SupportsResponseStream

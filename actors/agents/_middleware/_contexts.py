@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from actors.agents._session import AgentSession
+from actors.agents._sessions._session import AgentSession
 from protocols._message import Message
 
 

@@ -13,7 +13,7 @@ from protocols._responses import AgentResponse, AgentResponseUpdate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from actors.agents._session import AgentSession
+    from actors.agents._sessions._session import AgentSession
 
 _OURS = ("tools", "options", "compaction_strategy", "tokenizer")
 
@@ -42,7 +42,7 @@ class AgentMiddlewareLayer:
             **kwargs: Any,
         ) -> Any:
             """Run the agent behind the middleware; see there for the arguments."""
-            from actors.agents._base import as_list
+            from actors.agents._agent._base import as_list
 
             given = as_list(middleware)
             kinds = categorize([*self.middleware, *given])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import trio
 
-from actors._core._stream import ResponseStream
+from actors._core._streams._stream import ResponseStream
 from protocols._split import updates_of
 
 if TYPE_CHECKING:

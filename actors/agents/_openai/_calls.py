@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from protocols._content import Content
+from protocols._content._item import Content
 
 
 @attrs.define(eq=False)

@@ -23,7 +23,7 @@ from actors.agents._openai._parts import (
     wire_id,
 )
 from actors.agents._openai._response import response_from_wire
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._responses import ChatResponse, ChatResponseUpdate
 
 

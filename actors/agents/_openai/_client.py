@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from actors.agents._client import (
+from actors.agents._client._base import (
     ChatMiddlewareLayer,
     ChatTelemetryLayer,
     FunctionInvocationLayer,

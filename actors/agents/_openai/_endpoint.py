@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 import trio
 
-from actors.agents._client import BaseChatClient, ChatStream, OptionsT
+from actors.agents._client._base import BaseChatClient, ChatStream, OptionsT
+from actors.agents._client._retry import RetryPolicy, call_with_retries
 from actors.agents._openai._answer import AnswerReader, StreamedAnswer, whole_answer
 from actors.agents._openai._http import HttpResponse, Sdk, make_sdk, send
 from actors.agents._openai._inflate import ACCEPTED
 from actors.agents._openai._request import call_ids
 from actors.agents._openai._stream import CLOSE_BUDGET, OpenResponse, UpdateStream
-from actors.agents._retry import RetryPolicy, call_with_retries
 from actors.agents._settings import Settings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import attrs
 
 from actors.agents._openai._parsing_hooks import OpenAIChatMessagePreparer
 from actors.agents._tools._arguments import parsed_arguments
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._frozen import plain
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 
 if TYPE_CHECKING:

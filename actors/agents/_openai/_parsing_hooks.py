@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._message import Message
 
 OpenAIChatResponseContentsParser: TypeAlias = Callable[[Any, list[Content]], Sequence[Content]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.agents._openai._errors import error_from_body, preview
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ModelServerError
 
 if TYPE_CHECKING:

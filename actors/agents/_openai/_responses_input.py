@@ -21,7 +21,7 @@ from protocols._frozen import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from protocols._content import Content
+    from protocols._content._item import Content
     from protocols._message import Message
 
 SERVER_LABEL: Final = "server_label"

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.agents._openai._responses_input import SERVER_LABEL
-from protocols._content import Content
-from protocols._media_types import detect_media_type_from_base64
+from protocols._content._item import Content
+from protocols._content._media_types import detect_media_type_from_base64
 
 if TYPE_CHECKING:
     from actors.agents._openai._calls import CallSlots
-    from protocols._content_fields import Annotation
+    from protocols._content._fields import Annotation
 
 Item = Mapping[str, Any]
 _IMAGE: Final = "image/png"

@@ -25,7 +25,7 @@ from actors.agents._openai._responses_items import (
     reasoning_of,
 )
 from actors.agents._openai._responses_request import CONTINUED
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ModelServerError
 from protocols._message import Message
 from protocols._responses import ChatResponse, ChatResponseUpdate

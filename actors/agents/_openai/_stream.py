@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from actors.agents._retry import RetryPolicy, call_with_retries
+from actors.agents._client._retry import RetryPolicy, call_with_retries
 from protocols._errors import ModelError
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from actors.agents._tools._schema import (
     model_of_signature,
     takes_any_keyword,
 )
-from protocols._content import Content
+from protocols._content._item import Content
 from protocols._errors import ToolException, UserInputRequiredException
 
 if TYPE_CHECKING:

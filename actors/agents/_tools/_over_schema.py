@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from actors.agents._client._schema_default import schema_of
 from actors.agents._middleware._kinds import ChatMiddleware, Next
-from actors.agents._schema_default import schema_of
 from actors.agents._tools._collection import tool_name
-from protocols._content import Content
+from protocols._content._item import Content
 
 if TYPE_CHECKING:
     from actors.agents._middleware._contexts import ChatContext

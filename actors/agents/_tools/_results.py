@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from protocols._content import Content
+from protocols._content._item import Content
 
 
 class _SkipParsing:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from actors._core._home import Resource
-from actors._core._inline import spawn_background
+from actors._core._turns._inline import spawn_background
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,13 +9,13 @@ import attrs
 from actors.workflows._durable._journal import Journal
 from actors.workflows._durable._keys import key_of, prefix_of
 from actors.workflows._durable._where import Place, part_of
-from protocols._tags import default_registry
+from protocols._codec._tags import default_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from actors.workflows._carry import Carry
     from actors.workflows._durable._journal import JournalEntry
+    from actors.workflows._running._carry import Carry
 
 
 @attrs.frozen

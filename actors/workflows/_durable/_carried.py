@@ -13,9 +13,9 @@ from protocols._log import Log
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from actors.workflows._carry import Carry, Child
     from actors.workflows._durable._where import Place
-    from actors.workflows._graph import Graph
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._running._carry import Carry, Child
 
 
 def carried_entries(graph: Graph, carry: Carry) -> dict[str, Any]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from actors.workflows._deliveries import ChildTurn
 from actors.workflows._durable._keys import key_of, prefix_of
 from actors.workflows._durable._suspects import Verdict, judge
 from actors.workflows._durable._where import part_of
+from actors.workflows._running._deliveries import ChildTurn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from actors.workflows._carry import Carry
     from actors.workflows._durable._restored import Restored
     from actors.workflows._durable._where import Place
+    from actors.workflows._running._carry import Carry
 
 
 def judged(carry: Carry, entries: Mapping[str, Any], max_attempts: int) -> Verdict | None:

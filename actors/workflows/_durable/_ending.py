@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import attrs
 
-from actors._core._turn import split
+from actors._core._turns._turn import split
 from protocols._events import WorkflowRunState
 
 if TYPE_CHECKING:
-    from actors.workflows._run import Run
+    from actors.workflows._running._run import Run
 
 EndKind: TypeAlias = Literal["final", "cancel"]
 

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from actors.checkpoint._types import CheckpointFacts, Commit
-from actors.workflows._deliveries import ChildTurn, News
 from actors.workflows._durable._changes import Changes
 from actors.workflows._durable._ending import Ending
 from actors.workflows._durable._foreign import ForeignLog
@@ -30,6 +29,7 @@ from actors.workflows._durable._keys import prefix_of
 from actors.workflows._durable._ledger import GraphLedger
 from actors.workflows._durable._prefix import DurablePrefix
 from actors.workflows._durable._where import part_of, place_of
+from actors.workflows._running._deliveries import ChildTurn, News
 from protocols._checkpoint_errors import StaleWriterError, StorageError
 from protocols._events import WorkflowErrorDetails, WorkflowEvent
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from actors.checkpoint._types import CommitKind, RunLog
-    from actors.workflows._conductor import Conductor
-    from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import Delivery
     from actors.workflows._durable._journal import JournalEntry
     from actors.workflows._durable._opening import Opening
     from actors.workflows._durable._prefix import Ticket
     from actors.workflows._durable._where import Place
-    from actors.workflows._nested import NestedConductor
-    from actors.workflows._run import Run
-    from actors.workflows._settings import Durability, OnCheckpointError
+    from actors.workflows._graph._settings import Durability, OnCheckpointError
+    from actors.workflows._nested._conductor import NestedConductor
+    from actors.workflows._running._conductor import Conductor
+    from actors.workflows._running._context import TurnContext
+    from actors.workflows._running._deliveries import Delivery
+    from actors.workflows._running._run import Run
 
 # Seconds that the end of a run waits for its store, which may have gone away.
 BUDGET: Final = 10.0

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from actors.workflows._durable._records import StoredBatch, StoredItem
-from actors.workflows._joins import JoinBuffer
+from actors.workflows._graph._joins import JoinBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from actors.workflows._durable._changes import Changes
     from actors.workflows._durable._names import Names
-    from actors.workflows._graph import Graph
-    from actors.workflows._maps import Batch, Scope
-    from actors.workflows._outbox import Outbox
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._graph._maps import Batch, Scope
+    from actors.workflows._running._outbox import Outbox
 
 
 class GatheredLedger:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from actors.workflows._conductor import Conductor
-    from actors.workflows._deliveries import Delivery, News
     from actors.workflows._durable._changes import Changes
     from actors.workflows._durable._ledger import GraphLedger
     from actors.workflows._durable._suspects import Verdict
+    from actors.workflows._running._conductor import Conductor
+    from actors.workflows._running._deliveries import Delivery, News
 
 
 class HeldBack:

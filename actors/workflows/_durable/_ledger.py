@@ -49,15 +49,15 @@ from protocols._log import Log
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from actors.workflows._carry import Child
-    from actors.workflows._children import Taken
-    from actors.workflows._conductor import Conductor
-    from actors.workflows._context import TurnContext
-    from actors.workflows._deliveries import Delivery, Effects, News
     from actors.workflows._durable._changes import Changes
     from actors.workflows._durable._journal import JournalEntry
     from actors.workflows._durable._where import Place
-    from actors.workflows._graph import Graph
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._nested._children import Taken
+    from actors.workflows._running._carry import Child
+    from actors.workflows._running._conductor import Conductor
+    from actors.workflows._running._context import TurnContext
+    from actors.workflows._running._deliveries import Delivery, Effects, News
 
 
 class GraphLedger:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from actors.workflows._carry import Carry
 from actors.workflows._durable._carried import inside
 from actors.workflows._durable._journal import Journal
 from actors.workflows._durable._keys import parse
 from actors.workflows._durable._names import join_names
 from actors.workflows._durable._restored import Restored
 from actors.workflows._durable._where import key_in
+from actors.workflows._running._carry import Carry
 from protocols._errors import WorkflowCheckpointException
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from actors.workflows._carry import Child
-    from actors.workflows._deliveries import Delivery
     from actors.workflows._durable._records import StoredItem
     from actors.workflows._durable._where import Place
-    from actors.workflows._graph import Graph
-    from actors.workflows._maps import Batch, Scope
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._graph._maps import Batch, Scope
+    from actors.workflows._running._carry import Child
+    from actors.workflows._running._deliveries import Delivery
 
 Entries = dict[str, dict[tuple[str, ...], Any]]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from actors.workflows._durable._keys import key_of, prefix_of
 
 if TYPE_CHECKING:
-    from actors.workflows._graph import Graph
-    from actors.workflows._joins import Join
-    from actors.workflows._maps import Scope
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._graph._joins import Join
+    from actors.workflows._graph._maps import Scope
 
 
 class Names:

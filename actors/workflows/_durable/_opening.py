@@ -19,7 +19,6 @@ from uuid import uuid4
 import attrs
 
 from actors.checkpoint._types import LogStorage, Position, RunInfo
-from actors.workflows._cell import has_snapshots
 from actors.workflows._durable._answers import Settled, settle_doubts
 from actors.workflows._durable._carried import inside
 from actors.workflows._durable._crashed import judged
@@ -27,16 +26,17 @@ from actors.workflows._durable._errors import GraphMismatchError
 from actors.workflows._durable._foreign import SIGNATURE, ForeignLog, entries_of
 from actors.workflows._durable._loading import carry_of
 from actors.workflows._durable._signature import differences, digest_of, signature_of, spelled
-from actors.workflows._kwargs import RunKwargs
-from actors.workflows._requests import answers
+from actors.workflows._running._cell import has_snapshots
+from actors.workflows._running._kwargs import RunKwargs
+from actors.workflows._running._requests import answers
 from protocols._checkpoint_errors import StaleWriterError
 from protocols._checkpoints import CheckpointStorage
 
 if TYPE_CHECKING:
     from actors.checkpoint._types import RunLog
-    from actors.workflows._carry import Carry, Child
     from actors.workflows._durable._suspects import Verdict
-    from actors.workflows._graph import Graph
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._running._carry import Carry, Child
     from protocols._checkpoints import WorkflowCheckpoint
 
 BeginKind: TypeAlias = Literal["input", "response", "journal"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from actors.workflows._carry import Child
-from actors.workflows._deliveries import ChildTurn, Delivery
 from actors.workflows._durable._records import StoredDelivery
-from protocols._tags import default_registry
+from actors.workflows._running._carry import Child
+from actors.workflows._running._deliveries import ChildTurn, Delivery
+from protocols._codec._tags import default_registry
 
 if TYPE_CHECKING:
-    from actors.workflows._carry import Beginning, Carry
+    from actors.workflows._running._carry import Beginning, Carry
 
 
 @attrs.frozen

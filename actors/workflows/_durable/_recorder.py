@@ -10,7 +10,7 @@ from actors.workflows._durable._errors import UnknownOutcomeError
 from actors.workflows._durable._journal import Journal, JournalEntry, Replay, Unknown
 
 if TYPE_CHECKING:
-    from actors.workflows._context import TurnContext
+    from actors.workflows._running._context import TurnContext
     from protocols._effects import Effect
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from actors.workflows._children import Taken
-from actors.workflows._deliveries import Delivery, Effects, Rare, Request
 from actors.workflows._durable._journal import JournalEntry
-from actors.workflows._maps import Batch
-from actors.workflows._result import Undelivered
+from actors.workflows._graph._maps import Batch
+from actors.workflows._nested._children import Taken
+from actors.workflows._running._deliveries import Delivery, Effects, Rare, Request
+from actors.workflows._running._result import Undelivered
+from protocols._codec._tags import default_registry
 from protocols._events import WorkflowEvent, WorkflowMessage
-from protocols._tags import default_registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

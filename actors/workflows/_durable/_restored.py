@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from actors.workflows._deliveries import ChildTurn, Delivery, Effects
 from actors.workflows._durable._journal import Journal
-from actors.workflows._result import Undelivered
+from actors.workflows._running._deliveries import ChildTurn, Delivery, Effects
+from actors.workflows._running._result import Undelivered
 from protocols._events import WorkflowEvent
 
 if TYPE_CHECKING:
-    from actors.workflows._carry import Carry
-    from actors.workflows._conductor import Conductor
-    from actors.workflows._deliveries import News
+    from actors.workflows._running._carry import Carry
+    from actors.workflows._running._conductor import Conductor
+    from actors.workflows._running._deliveries import News
 
 
 @attrs.define(eq=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from protocols._tags import default_registry
+from protocols._codec._tags import default_registry
 
 
 @attrs.frozen

@@ -13,15 +13,15 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.workflows._edges import FanInEdgeGroup
-from actors.workflows._switch import SwitchCaseEdgeGroup
+from actors.workflows._graph._edges import FanInEdgeGroup
+from actors.workflows._graph._switch import SwitchCaseEdgeGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from actors.workflows._edges import EdgeGroup
-    from actors.workflows._executor import Executor
-    from actors.workflows._graph import Graph
+    from actors.workflows._graph._definition import Graph
+    from actors.workflows._graph._edges import EdgeGroup
+    from actors.workflows._graph._executor import Executor
 
 # Groups whose order of targets decides something.
 _ORDERED: Final = (FanInEdgeGroup, SwitchCaseEdgeGroup)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actors.workflows._settings import check_storage
-from protocols._declaring import declare_types
+from actors.workflows._graph._settings import check_storage
+from protocols._codec._declaring import declare_types
 
 if TYPE_CHECKING:
-    from actors.workflows._carry import Carry
     from actors.workflows._durable._opening import Resumption
-    from actors.workflows._gate import Gate
+    from actors.workflows._running._carry import Carry
+    from actors.workflows._running._gate import Gate
     from actors.workflows._workflow import Workflow
     from protocols._checkpoints import CheckpointStorage
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from actors.workflows._conductor import Conductor
+    from actors.workflows._running._conductor import Conductor
 
 Place = tuple[str, ...]
 

@@ -15,8 +15,8 @@ from actors.workflows._durable._records import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from actors.workflows._conductor import Conductor
     from actors.workflows._durable._names import Names
+    from actors.workflows._running._conductor import Conductor
 
 
 def all_of(conductor: Conductor, names: Names) -> dict[str, Any]:

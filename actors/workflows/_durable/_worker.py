@@ -27,8 +27,8 @@ from actors.checkpoint import LogStorage, Position
 from actors.workflows._durable._errors import UnknownOutcomeError
 from actors.workflows._durable._keys import parse
 from actors.workflows._durable._opening import Place, Resumption
-from actors.workflows._kwargs import RunKwargs
-from actors.workflows._run import Run
+from actors.workflows._running._kwargs import RunKwargs
+from actors.workflows._running._run import Run
 from protocols._checkpoint_errors import (
     CheckpointNotFoundError,
     LeaseLostError,
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
     from actors.checkpoint import JobQueue, Lease
     from actors.checkpoint._jobs_types import JobState
-    from actors.workflows._carry import Carry
-    from actors.workflows._kwargs import Kwargs
-    from actors.workflows._result import WorkflowRunResult
+    from actors.workflows._running._carry import Carry
+    from actors.workflows._running._kwargs import Kwargs
+    from actors.workflows._running._result import WorkflowRunResult
     from actors.workflows._workflow import Workflow
 
     JobKwargs: TypeAlias = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from actors._core._tasks import checkpoint_if_cancelled, current_task
+from actors._core._turns._tasks import checkpoint_if_cancelled, current_task
 from actors.workflows._functional._digest import digest_of
 from actors.workflows._functional._journal import Asked
 from protocols._events import WorkflowEvent, WorkflowRunState

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 import msgspec
 
 from actors._core._errors import TurnOverError
-from actors.workflows._context import RESERVED
 from actors.workflows._functional._ask import ask
 from actors.workflows._functional._frames import Frame, current_frame
+from actors.workflows._running._context import RESERVED
 from protocols._errors import WorkflowException
 from protocols._events import WorkflowEvent
 

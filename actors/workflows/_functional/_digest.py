@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from protocols._codec import encode
+from protocols._codec._codec import encode
 from protocols._errors import CodecError
 
 if TYPE_CHECKING:

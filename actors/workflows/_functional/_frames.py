@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from actors._core._strands import current_strand
+from actors._core._turns._strands import current_strand
 from actors.workflows._functional._paths import quoted, spawned
 
 if TYPE_CHECKING:

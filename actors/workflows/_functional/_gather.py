@@ -7,8 +7,8 @@ from typing import Any, TypeVar, overload
 
 import trio
 
-from actors._core._stream_sources import first_of
-from actors._core._turn import bare, split
+from actors._core._streams._sources import first_of
+from actors._core._turns._turn import bare, split
 
 A = TypeVar("A")
 B = TypeVar("B")

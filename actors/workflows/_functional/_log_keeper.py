@@ -48,7 +48,7 @@ from actors.workflows._functional._records import (
 )
 from actors.workflows._functional._signature import NOTHING
 from actors.workflows._functional._waiting import Paused
-from protocols._codec import encode
+from protocols._codec._codec import encode
 from protocols._errors import CodecError
 from protocols._events import WorkflowRunState
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from actors.workflows._functional._journal import Record
     from actors.workflows._functional._resuming import Resumption
     from actors.workflows._functional._run import FunctionalRun
-    from actors.workflows._settings import Durability
+    from actors.workflows._graph._settings import Durability
     from protocols._checkpoints import CheckpointStorage
 
     _OpenLog: TypeAlias = Callable[[], Awaitable[RunLog | ForeignLog]]

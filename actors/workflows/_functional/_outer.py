@@ -13,8 +13,8 @@ import attrs
 
 from actors.workflows._functional._journal import StepDone
 from actors.workflows._functional._paths import quoted
+from protocols._codec._tags import default_registry
 from protocols._effects import Effect, current_effects, effect_key, perform
-from protocols._tags import default_registry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -28,7 +28,7 @@ from actors.workflows._functional._journal import (
     StepBegun,
     StepDone,
 )
-from protocols._tags import default_registry
+from protocols._codec._tags import default_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

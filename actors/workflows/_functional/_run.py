@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from actors._core._errors import TurnOverError
-from actors._core._explore import exploring
-from actors._core._inline import run_inline
-from actors._core._rest import Rest, hears_of_cancellation, is_inside, rest_in
-from actors._core._strands import Steps, current_strand, drop_strands, use_strands
-from actors._core._supervision import Restart, StartAgain, decide
-from actors._core._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
-from actors._core._turn import split
+from actors._core._supervision._decide import Restart, StartAgain, decide
+from actors._core._turns._explore import exploring
+from actors._core._turns._inline import run_inline
+from actors._core._turns._rest import Rest, hears_of_cancellation, is_inside, rest_in
+from actors._core._turns._strands import Steps, current_strand, drop_strands, use_strands
+from actors._core._turns._tasks import checkpoint_if_cancelled, current_task, enable_ki_protection
+from actors._core._turns._turn import split
 from actors.workflows._functional._forgotten import awaited
 from actors.workflows._functional._frames import Frame, Space
 from actors.workflows._functional._signature import NOTHING
-from actors.workflows._life import Life, reraise
-from actors.workflows._result import Replay, WorkflowRunResult
+from actors.workflows._running._life import Life, reraise
+from actors.workflows._running._result import Replay, WorkflowRunResult
 from protocols._checkpoint_errors import StorageError
 from protocols._errors import WorkflowException
 from protocols._events import WorkflowEvent, WorkflowRunState
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextvars import Context
 
-    from actors._core._dispatch import Worker
-    from actors._core._feed import Feed
-    from actors._core._strands import Strand
-    from actors._core._supervision import Supervision
-    from actors._core._tasks import Task
+    from actors._core._streams._feed import Feed
+    from actors._core._supervision._decide import Supervision
+    from actors._core._turns._dispatch import Worker
+    from actors._core._turns._strands import Strand
+    from actors._core._turns._tasks import Task
     from actors.workflows._functional._context import WorkflowRunContext
     from actors.workflows._functional._journal import Asked
     from actors.workflows._functional._keeping import Keeper

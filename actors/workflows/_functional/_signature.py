@@ -8,9 +8,9 @@ import typing
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from actors._core._turn import expose
-from actors.workflows._annotations import is_async, name_of, resolve
-from protocols._declaring import declare_types
+from actors._core._turns._turn import expose
+from actors.workflows._typing._annotations import is_async, name_of, resolve
+from protocols._codec._declaring import declare_types
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -5,18 +5,18 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from actors._core._tasks import enable_ki_protection
-from actors.workflows._annotations import name_of
+from actors._core._turns._tasks import enable_ki_protection
 from actors.workflows._functional._frames import current_frame
 from actors.workflows._functional._paths import quoted
 from actors.workflows._functional._signature import Signature
 from actors.workflows._functional._stepping import run_step
+from actors.workflows._typing._annotations import name_of
 from protocols._effects import Effect, current_effects, effect_key, perform
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-    from actors._core._supervision import Supervision
+    from actors._core._supervision._decide import Supervision
 
 T = TypeVar("T")
 

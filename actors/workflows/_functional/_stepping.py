@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 import attrs
 import trio
 
-from actors._core._inner_turn import explored_turn, inner_turn
-from actors._core._strands import current_strand
-from actors._core._tasks import checkpoint_if_cancelled
+from actors._core._turns._inner_turn import explored_turn, inner_turn
+from actors._core._turns._strands import current_strand
+from actors._core._turns._tasks import checkpoint_if_cancelled
 from actors.workflows._durable._errors import UnknownOutcomeError
 from actors.workflows._durable._journal import JournalEntry
 from actors.workflows._functional._digest import changed, digest_of
@@ -33,8 +33,8 @@ from protocols._events import WorkflowErrorDetails, WorkflowEvent
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from actors._core._dispatch import Cell
-    from actors._core._supervision import Supervision
+    from actors._core._supervision._decide import Supervision
+    from actors._core._turns._dispatch import Cell
     from actors.workflows._functional._outer import Made
 
 # Steps that don't wait still let other tasks run now and then.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from actors.workflows._deliveries import Request
-from actors.workflows._requests import fitting, not_open
+from actors.workflows._running._deliveries import Request
+from actors.workflows._running._requests import fitting, not_open
 from protocols._errors import AnsweredRequestError, ResponseTypeError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 import attrs
 
-from actors._core._explore import chance
+from actors._core._turns._explore import chance
 from actors.workflows._front_door import front_door
 from actors.workflows._functional._code import code_of
 from actors.workflows._functional._context import WorkflowRunContext
@@ -25,21 +25,21 @@ from actors.workflows._functional._run import FunctionalRun
 from actors.workflows._functional._signature import NOTHING, Definition, declare_unresolved
 from actors.workflows._functional._stepping import run_step
 from actors.workflows._functional._waiting import Paused
-from actors.workflows._requests import check_mapping
-from actors.workflows._run_stream import RunSource, RunStream
-from actors.workflows._settings import check_storage
-from actors.workflows._telemetry import recorded
-from actors.workflows._waiting import Waiting
+from actors.workflows._graph._settings import check_storage
+from actors.workflows._running._requests import check_mapping
+from actors.workflows._running._run_stream import RunSource, RunStream
+from actors.workflows._running._telemetry import recorded
+from actors.workflows._running._waiting import Waiting
 from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Mapping
 
-    from actors._core._feed import Feed
-    from actors._core._supervision import Supervision
-    from actors.workflows._result import WorkflowRunResult
-    from actors.workflows._settings import Durability
+    from actors._core._streams._feed import Feed
+    from actors._core._supervision._decide import Supervision
+    from actors.workflows._graph._settings import Durability
+    from actors.workflows._running._result import WorkflowRunResult
     from protocols._events import WorkflowEvent
 
 T = TypeVar("T")

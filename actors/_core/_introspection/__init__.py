@@ -1,0 +1,1 @@
+"""What a system says about itself: facts, the tree, events."""

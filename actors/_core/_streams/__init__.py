@@ -1,0 +1,1 @@
+"""Streams of updates that end in one value, and the buffers between."""

@@ -1,0 +1,1 @@
+"""What becomes of children: starts, failures, restarts, ends."""

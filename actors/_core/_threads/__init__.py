@@ -1,0 +1,1 @@
+"""Work that blocks, and sockets that libraries without trio have opened."""

@@ -1,0 +1,1 @@
+"""Turns: which cell is next, whose task runs it, and who waits for whom."""

@@ -1,0 +1,1 @@
+"""What agents remember between runs, and where it is kept."""

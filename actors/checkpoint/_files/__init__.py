@@ -1,0 +1,1 @@
+"""The storage in files that people can read."""

@@ -1,0 +1,1 @@
+"""The storages in databases: what they share, SQLite, PostgreSQL."""

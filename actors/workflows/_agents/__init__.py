@@ -1,0 +1,1 @@
+"""Agents as participants of a workflow."""

@@ -1,0 +1,1 @@
+"""Workflows inside of workflows, as parts of one run."""

@@ -1,0 +1,1 @@
+"""A run: turns, commits, rounds, events, and how it ends."""

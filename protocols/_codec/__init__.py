@@ -1,0 +1,1 @@
+"""The one codec: values of registered types to trees and bytes, and back."""

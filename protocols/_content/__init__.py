@@ -1,0 +1,1 @@
+"""Items of messages: text, calls, results, data, usage."""
