@@ -161,9 +161,11 @@ if TYPE_CHECKING:
         ToolTypes as ToolTypes,
         normalize_tools as normalize_tools,
     )
+    from actors.agents._tools._decorator import (
+        tool as tool,
+    )
     from actors.agents._tools._function_tool import (
         FunctionTool as FunctionTool,
-        tool as tool,
     )
     from actors.agents._tools._over_schema import (
         ToolsOverJsonSchema as ToolsOverJsonSchema,
@@ -286,8 +288,11 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.agents._tools._collection": """
             normalize_tools ToolTypes
         """,
+        "actors.agents._tools._decorator": """
+            tool
+        """,
         "actors.agents._tools._function_tool": """
-            FunctionTool tool
+            FunctionTool
         """,
         "actors.agents._tools._over_schema": """
             ToolsOverJsonSchema

@@ -10,7 +10,8 @@ import trio
 from actors.agents._agent._agent import Agent
 from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._middleware._contexts import FunctionInvocationContext
-from actors.agents._tools._function_tool import FunctionTool, tool
+from actors.agents._tools._decorator import tool
+from actors.agents._tools._function_tool import FunctionTool
 from actors.testing._scripted import ScriptedAgent, ScriptedChatClient
 from protocols._content._item import Content
 from protocols._message import Message

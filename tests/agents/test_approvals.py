@@ -15,7 +15,8 @@ from actors.agents._agent._context import ContextProvider
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._sessions._history import InMemoryHistoryProvider
 from actors.agents._sessions._session import AgentSession
-from actors.agents._tools._function_tool import FunctionTool, tool
+from actors.agents._tools._decorator import tool
+from actors.agents._tools._function_tool import FunctionTool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content._item import Content
 from protocols._message import Message

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from actors.agents._agent._agent import Agent
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content._item import Content
 from protocols._effects import Effect, EffectEntry, current_effects, current_idempotency_key

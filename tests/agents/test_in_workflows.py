@@ -16,7 +16,8 @@ from actors import (
     WorkflowExecutor,
     executor,
 )
-from actors.agents._tools._function_tool import FunctionTool, tool
+from actors.agents._tools._decorator import tool
+from actors.agents._tools._function_tool import FunctionTool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content._item import Content
 from protocols._message import Message

@@ -12,7 +12,7 @@ from actors.agents._injection import (
     MessageInjectionMiddleware,
     enqueue_messages,
 )
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.testing import ScriptedChatClient
 from protocols._content._item import Content
 from protocols._errors import ChatClientInvalidRequestException

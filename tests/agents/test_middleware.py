@@ -28,7 +28,7 @@ from actors.agents._middleware._kinds import (
     function_middleware,
     kind_of,
 )
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.testing._scripted import ScriptedAgent, ScriptedChatClient
 from protocols._content._item import Content
 from protocols._errors import MiddlewareException, MiddlewareFailure, MiddlewareTermination

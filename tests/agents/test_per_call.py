@@ -11,7 +11,7 @@ import trio
 from actors.agents._agent._agent import Agent
 from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._sessions._history import InMemoryHistoryProvider
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.testing import ScriptedChatClient
 from protocols._content._item import Content
 from protocols._errors import AgentInvalidRequestException, ChatClientInvalidResponseException

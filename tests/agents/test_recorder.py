@@ -10,7 +10,7 @@ import trio
 
 from actors.agents._agent._agent import Agent
 from actors.agents._middleware._recorder import RunRecord, RunRecorder
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.testing._scripted import ScriptedChatClient
 from tests.agents.toolkit import both, call, calls, run
 

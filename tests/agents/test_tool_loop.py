@@ -16,7 +16,8 @@ from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._loop._decide import FALLBACK
 from actors.agents._loop._transcript import for_model
 from actors.agents._middleware._contexts import FunctionInvocationContext
-from actors.agents._tools._function_tool import FunctionTool, tool
+from actors.agents._tools._decorator import tool
+from actors.agents._tools._function_tool import FunctionTool
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content._item import Content
 from protocols._errors import ChatClientInvalidResponseException, UserInputRequiredException

@@ -16,7 +16,8 @@ from pydantic import BaseModel, Field
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._tools._arguments import parsed_arguments
 from actors.agents._tools._collection import normalize_tools
-from actors.agents._tools._function_tool import FunctionTool, tool
+from actors.agents._tools._decorator import tool
+from actors.agents._tools._function_tool import FunctionTool
 from actors.agents._tools._results import SKIP_PARSING
 from protocols._content._item import Content
 from protocols._errors import ToolException

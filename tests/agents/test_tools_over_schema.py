@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from actors.agents._agent._agent import Agent
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.agents._tools._over_schema import ToolsOverJsonSchema, action_schema
 from actors.testing._scripted import ScriptedChatClient
 from protocols._content._item import Content

@@ -21,7 +21,7 @@ from actors import (
     WorkflowRunState,
     handler,
 )
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.checkpoint import InMemoryCheckpointStorage
 from actors.testing import ScriptedChatClient, cancel_everywhere
 from actors.workflows import AgentExecutor

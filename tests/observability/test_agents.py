@@ -13,7 +13,7 @@ from opentelemetry.trace import StatusCode
 
 from actors import Agent, Content
 from actors.agents._middleware._builder import AgentBuilder
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.observability import OBSERVABILITY_SETTINGS
 from actors.testing import ScriptedAgent, ScriptedChatClient
 from protocols._responses import ChatResponse

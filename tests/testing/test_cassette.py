@@ -11,7 +11,7 @@ import pytest
 
 from actors.agents._agent._agent import Agent
 from actors.agents._openai._client import OpenAIChatCompletionClient
-from actors.agents._tools._function_tool import tool
+from actors.agents._tools._decorator import tool
 from actors.testing import (
     CassetteChatClient,
     ScriptedChatClient,

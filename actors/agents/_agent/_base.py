@@ -13,7 +13,8 @@ from protocols._errors import MiddlewareException
 if TYPE_CHECKING:
     from actors.agents._agent._context import ContextProvider, SessionContext
     from actors.agents._middleware._builder import AgentBuilder
-    from actors.agents._tools._function_tool import ApprovalMode, FunctionTool
+    from actors.agents._tools._declaration import ApprovalMode
+    from actors.agents._tools._function_tool import FunctionTool
     from protocols._interfaces import SupportsAgentRun
     from protocols._responses import AgentResponseUpdate
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -22,7 +22,7 @@ from actors.agents._middleware._compose import Chain
 from actors.agents._middleware._contexts import FunctionInvocationContext
 from actors.agents._telemetry import function_telemetry
 from actors.agents._tools._arguments import parsed_arguments
-from actors.agents._tools._function_tool import FunctionTool, ToolUse
+from actors.agents._tools._calling import ToolUse
 from actors.agents._without_group import without_group
 from protocols._content._item import Content
 from protocols._effects import Effect, current_effects, effect_key, effects_under, perform
@@ -32,6 +32,9 @@ from protocols._errors import (
     UserInputRequiredException,
     message_of,
 )
+
+if TYPE_CHECKING:
+    from actors.agents._tools._function_tool import FunctionTool
 
 INTERRUPTED_KEY: Final = "_interrupted"
 """In ``additional_properties``: it is what there was when a run was cut short."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from actors.agents._tools._function_tool import ApprovalMode, FunctionTool
+    from actors.agents._tools._declaration import ApprovalMode
+    from actors.agents._tools._function_tool import FunctionTool
 
 _PLACE: Final = ("city", "country", "region", "timezone")
 
@@ -168,7 +169,8 @@ class HostedTools:
             return {"type": "shell", "environment": where}
         if environment is not None and not isinstance(environment, str):
             raise ValueError("environment is of the service's container; with func there is none")
-        from actors.agents._tools._function_tool import FunctionTool, tool
+        from actors.agents._tools._decorator import tool
+        from actors.agents._tools._function_tool import FunctionTool
 
         given = without_none(name=name, description=description, approval_mode=approval_mode)
         if not isinstance(func, FunctionTool):

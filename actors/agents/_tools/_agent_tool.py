@@ -19,11 +19,12 @@ import attrs
 from actors.agents._loop._pending import PENDING_KEY
 from actors.agents._sessions._session import AgentSession
 from actors.agents._sessions._state_copy import copied
-from actors.agents._tools._function_tool import ApprovalMode, FunctionTool
+from actors.agents._tools._function_tool import FunctionTool
 from protocols._errors import UserInputRequiredException
 
 if TYPE_CHECKING:
     from actors.agents._middleware._contexts import FunctionInvocationContext
+    from actors.agents._tools._declaration import ApprovalMode
     from protocols._content._item import Content
     from protocols._message import Message
     from protocols._responses import AgentResponse

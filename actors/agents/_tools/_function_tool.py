@@ -1,74 +1,31 @@
-"""``@tool``: a function that a model can call."""
+"""A function that a model can call, as an object: what ``@tool`` makes."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Final,
-    Generic,
-    Literal,
-    ParamSpec,
-    Protocol,
-    Self,
-    TypeVar,
-    overload,
-)
-
-import attrs
-import trio
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from actors.agents._middleware._contexts import FunctionInvocationContext
+from actors.agents._tools._calling import ToolUse, call_function
+from actors.agents._tools._declaration import ToolDeclaration
 from actors.agents._tools._results import SKIP_PARSING, parsed_result
-from actors.agents._tools._schema import (
-    checked_by_model,
-    checked_by_schema,
-    context_parameter,
-    enclosing_names,
-    model_of_signature,
-    takes_any_keyword,
-)
+from actors.agents._tools._schema import context_parameter, enclosing_names, takes_any_keyword
 from protocols._content._item import Content
 from protocols._errors import ToolException, UserInputRequiredException
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pydantic import BaseModel
 
-ReturnT = TypeVar("ReturnT")
-P = ParamSpec("P")
-ApprovalMode = Literal["always_require", "never_require"]
+    from actors.agents._tools._declaration import ApprovalMode
 
+ReturnT = TypeVar("ReturnT")
 RESERVED: Final = frozenset({"middleware", "conversation_id"})
 """Names of what is never passed on to a tool."""
 
 
-@attrs.define(eq=False)
-class ToolUse:
-    """How often a tool was called, and how often it has failed; of one run, or in all."""
-
-    calls: int = 0
-    errors: int = 0
-
-    def take(self, tool: FunctionTool[Any]) -> None:
-        """Count one more call.
-
-        Raises:
-            ToolException: that would be one too many.
-        """
-        if tool.max_invocations is not None and self.calls >= tool.max_invocations:
-            raise ToolException(
-                f"tool {tool.name} may be called {tool.max_invocations} times, and has been"
-            )
-        limit = tool.max_invocation_exceptions
-        if limit is not None and self.errors >= limit:
-            raise ToolException(f"tool {tool.name} has failed {limit} times and isn't tried again")
-        self.calls += 1
-
-
-class FunctionTool(Generic[ReturnT]):
+class FunctionTool(ToolDeclaration, Generic[ReturnT]):
     """A function that a model can call, with what the model is told about it.
 
     Calling the tool calls the function. ``await tool.invoke(arguments={...})`` does what a
@@ -99,8 +56,6 @@ class FunctionTool(Generic[ReturnT]):
     Raises:
         ValueError: there is no name, or a limit is less than 1.
     """
-
-    TYPE: ClassVar[str] = "function_tool"
 
     def __init__(
         self,
@@ -155,62 +110,6 @@ class FunctionTool(Generic[ReturnT]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
-
-    @property
-    def declaration_only(self) -> bool:
-        """Whether there is nothing to run, so that its calls go to the caller."""
-        return self.func is None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it says nothing that its function doesn't say."""
-        return (
-            self._given_model is None
-            and self.approval_mode == "never_require"
-            and self.max_invocations is None
-            and self.max_invocation_exceptions is None
-            and self.result_parser is None
-        )
-
-    # ---------------------------------------------------------------- what it takes
-
-    @property
-    def input_model(self) -> Any:
-        """What it takes: a pydantic class, or a JSON schema."""
-        if self._model is None:
-            if self.func is None:
-                self._model = {"type": "object", "properties": {}}
-            else:
-                self._model = model_of_signature(self.func, self.name, self._names)
-        return self._model
-
-    def parameters(self) -> dict[str, Any]:
-        """Give the JSON schema of what it takes; the caller's own copy."""
-        if self._schema is None:
-            model = self.input_model
-            is_schema = isinstance(model, Mapping)
-            self._schema = dict(model) if is_schema else model.model_json_schema()
-        return dict(self._schema)
-
-    def to_json_schema_spec(self) -> dict[str, Any]:
-        """Give its declaration as OpenAI's APIs have it."""
-        function = {
-            "name": self.name,
-            "description": self.description,
-            "parameters": self.parameters(),
-        }
-        return {"type": "function", "function": function}
-
-    def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the arguments as the function is to have them.
-
-        Raises:
-            TypeError: they are not what it takes.
-        """
-        model = self.input_model
-        if isinstance(model, Mapping):
-            return checked_by_schema(model, arguments)
-        return checked_by_model(model, arguments)
 
     # -------------------------------------------------------------------- calling it
 
@@ -320,7 +219,7 @@ class FunctionTool(Generic[ReturnT]):
             more = {key: value for key, value in context.kwargs.items() if key not in RESERVED}
             arguments = {**more, **arguments}
         try:
-            return await _called(func, arguments, abandon=self.abandon_on_cancel)
+            return await call_function(func, arguments, abandon=self.abandon_on_cancel)
         except UserInputRequiredException:
             raise
         except Exception:
@@ -351,21 +250,6 @@ class FunctionTool(Generic[ReturnT]):
 
     # ----------------------------------------------------------------------- as data
 
-    def to_dict(self, **_: Any) -> dict[str, Any]:
-        """Give the declaration as plain data; the function isn't part of it."""
-        data = {
-            "type": self.TYPE,
-            "name": self.name,
-            "description": self.description,
-            "input_model": self.parameters(),
-            "approval_mode": self.approval_mode,
-            "kind": self.kind,
-            "max_invocations": self.max_invocations,
-            "max_invocation_exceptions": self.max_invocation_exceptions,
-            "additional_properties": self.additional_properties or None,
-        }
-        return {key: value for key, value in data.items() if value is not None}
-
     @classmethod
     def from_dict(
         cls, data: Mapping[str, Any], *, dependencies: Mapping[str, Any] | None = None
@@ -389,94 +273,7 @@ class FunctionTool(Generic[ReturnT]):
         return cls(**fields | {"func": func})
 
 
-async def _called(func: Callable[..., Any], arguments: dict[str, Any], *, abandon: bool) -> Any:
-    if inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(
-        getattr(func, "__call__", None)  # noqa: B004 (whether it is async is the question)
-    ):
-        return await func(**arguments)
-    # In a list, because trio takes a thread that gives a coroutine for a mistake.
-    (result,) = await trio.to_thread.run_sync(
-        lambda: [func(**arguments)], abandon_on_cancel=abandon
-    )
-    if isinstance(result, Awaitable):
-        return await result
-    return result
-
-
 def _at_least_one(name: str, limit: int | None) -> int | None:
     if limit is not None and limit < 1:
         raise ValueError(f"{name} must be at least 1, not {limit!r}")
     return limit
-
-
-if TYPE_CHECKING:
-
-    class ToolOf(FunctionTool[ReturnT], Generic[P, ReturnT]):
-        """A tool as type checkers see it: it is called as its function is.
-
-        At run time there are no such objects, only ``FunctionTool``s.
-        """
-
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ReturnT: ...
-
-        @overload
-        def __get__(self, instance: None, owner: type | None = None) -> Self: ...
-        @overload
-        def __get__(
-            self, instance: object, owner: type | None = None
-        ) -> FunctionTool[ReturnT]: ...
-        def __get__(self, instance: Any, owner: Any = None) -> Any: ...
-
-    class MakesTool(Protocol):
-        """What ``@tool(...)`` gives."""
-
-        def __call__(self, func: Callable[P, ReturnT], /) -> ToolOf[P, ReturnT]: ...
-
-
-@overload
-def tool(func: Callable[P, ReturnT], /) -> ToolOf[P, ReturnT]: ...
-@overload
-def tool(
-    func: None = None,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    schema: type[BaseModel] | Mapping[str, Any] | None = None,
-    approval_mode: ApprovalMode | None = None,
-    kind: str | None = None,
-    max_invocations: int | None = None,
-    max_invocation_exceptions: int | None = None,
-    additional_properties: Mapping[str, Any] | None = None,
-    result_parser: Any = None,
-    idempotent: bool = False,
-    abandon_on_cancel: bool = False,
-) -> MakesTool: ...
-@overload
-def tool(
-    func: Callable[P, ReturnT],
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    schema: type[BaseModel] | Mapping[str, Any] | None = None,
-    approval_mode: ApprovalMode | None = None,
-    kind: str | None = None,
-    max_invocations: int | None = None,
-    max_invocation_exceptions: int | None = None,
-    additional_properties: Mapping[str, Any] | None = None,
-    result_parser: Any = None,
-    idempotent: bool = False,
-    abandon_on_cancel: bool = False,
-) -> ToolOf[P, ReturnT]: ...
-def tool(func: Any = None, *, schema: Any = None, **options: Any) -> Any:
-    """Make a tool of a function; ``@tool``, ``@tool(...)`` and ``tool(function, ...)`` all do.
-
-    Args:
-        func: the function.
-        schema: what it takes, see ``input_model`` of ``FunctionTool``.
-        **options: the other arguments of ``FunctionTool``.
-    """
-
-    def made(function: Callable[..., Any]) -> FunctionTool[Any]:
-        return FunctionTool(func=function, input_model=schema, **options)
-
-    return made if func is None else made(func)
