@@ -34,15 +34,27 @@ def unretryable(
         supervision = settings.supervision_of(name)
         is_retried = supervision is not None and supervision.max_restarts > 0
         goes_on = is_retried or name in settings.on_error
-        if goes_on and name not in factories and not rolls_back(each):
-            attributes = ", ".join(each.kept_attributes)
+        for path, torn in _torn((name,), each, factories) if goes_on else ():
+            attributes = ", ".join(torn.kept_attributes)
             yield WorkflowValidationError(
-                f"executor {name!r} can't be tried again as supervision asks: its attributes "
+                f"executor {'/'.join(path)!r} can't be tried again as supervision asks: its attributes "
                 f"({attributes}) would stay as the failed turn left them. Declare a frozen "
                 "`state`, define on_checkpoint_save and on_checkpoint_restore, give a factory, "
                 "or set `shareable = True` if its attributes never change",
                 ValidationTypeEnum.SUPERVISION,
             )
+
+
+def _torn(
+    path: tuple[str, ...], executor: Executor, factories: Container[str]
+) -> Iterator[tuple[tuple[str, ...], Executor]]:
+    """Yield the executors that a failed turn of *executor* may leave torn, itself or inside."""
+    if path[-1] not in factories and not rolls_back(executor):
+        yield path, executor
+    inner = getattr(getattr(executor, "workflow", None), "graph", None)
+    if inner is not None:
+        for name, each in inner.executors.items():
+            yield from _torn((*path, name), each, inner.factories)
 
 
 def unfit_handlers(

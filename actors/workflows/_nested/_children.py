@@ -31,12 +31,14 @@ import attrs
 import trio
 from msgspec.structs import replace
 
+from actors.workflows._nested._undo import forget_made
 from actors.workflows._running._carry import Carry, Child
 from actors.workflows._running._deliveries import ChildTurn, News
 from actors.workflows._running._failing import failed_inside
 
 if TYPE_CHECKING:
     from actors.workflows._nested._conductor import NestedConductor
+    from actors.workflows._nested._undo import Before
     from actors.workflows._running._conductor import Conductor
     from actors.workflows._running._context import TurnContext
     from actors.workflows._running._deliveries import Delivery
@@ -81,7 +83,7 @@ class Children:
         parent: the conductor.
     """
 
-    __slots__ = ("_ended", "_parent", "_waiting", "active")
+    __slots__ = ("_ended", "_parent", "_waiting", "active", "torn")
 
     def __init__(self, parent: Conductor) -> None:
         self._parent = parent
@@ -90,6 +92,9 @@ class Children:
         self._waiting: deque[int] = deque()
         # Those whose last turn is just committing; afterwards they are let go.
         self._ended: list[NestedConductor] = []
+        # What executors are to be given back, by identity: children that failed have left something
+        # else there. Those of the whole run are kept at its root.
+        self.torn: dict[int, Before] = {}
 
     @property
     def known(self) -> dict[int, Child]:
@@ -196,10 +201,12 @@ class Children:
         """All of a child has ended, since it failed: its host's turn fails with that."""
         parent, key = self._parent, child.key
         self._ended.append(self.active.pop(key))
+        self._undo(child)
         found = self.known.pop(key)
         kept: Mapping[str, str] = {}
         if found.before is not None:
             self.known[key] = found.before
+            forget_made(found.before.carry)
             kept = found.before.asked
         delivery = parent.outbox.open[found.opened_by.seq] = found.opened_by
         if found.before is None and delivery.request is not None:
@@ -218,6 +225,10 @@ class Children:
             parent.run.nursery.start_soon(self._try_again, delivery, delay)
         if not parent.is_over:
             self._next()
+
+    def _undo(self, child: NestedConductor) -> None:
+        """Have executors put back to what they were before *child*, when they are next needed."""
+        self._parent.run.conductor.children.torn.update(child.touched or {})
 
     async def _try_again(self, delivery: Delivery, delay: float) -> None:
         await trio.sleep(delay)

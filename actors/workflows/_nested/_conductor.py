@@ -11,6 +11,7 @@ from actors.workflows._running._outside import close_requests
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from actors.workflows._nested._undo import Before
     from actors.workflows._running._context import TurnContext
     from actors.workflows._running._deliveries import Effects, News, Request
 
@@ -30,6 +31,8 @@ class NestedConductor(Conductor):
         self.host = host
         self._failure: Exception | None = None
         self._has_asked = False
+        # What executors kept before this child came to them; None if nobody goes on when it fails.
+        self.touched = {} if _may_be_undone(parent, host) else None
         child = parent.carry.children[key]
         graph, settings = host.workflow.graph, host.workflow.settings
         path = (*(parent.path or ()), host.id)
@@ -41,6 +44,8 @@ class NestedConductor(Conductor):
         self._outputs = child.outputs
         if self.tracing is not None:
             self.tracing.begin_inside(self)
+
+    touched: dict[int, Before] | None
 
     def shown_as(self, kind: str | None) -> str | None:
         """Return what listeners are shown as, that counts as *kind* in this graph.
@@ -143,3 +148,11 @@ class NestedConductor(Conductor):
             self.parent.children.failed(self, failure)
         elif isinstance(self.parent, NestedConductor) and self.parent.has_ended:
             self.parent._say_if_all_has_ended()  # noqa: SLF001  (its own kind)
+
+
+def _may_be_undone(parent: Conductor, host: Any) -> bool:
+    """Whether the run may go on after a child of *host* has failed."""
+    settings = parent.settings
+    supervision = settings.supervision_of(host.id)
+    is_retried = supervision is not None and supervision.max_restarts > 0
+    return is_retried or host.id in settings.on_error or parent.touched is not None

@@ -16,6 +16,7 @@ from actors._core._turns._turn import expose
 from actors.workflows._durable._recorder import TurnEffects
 from actors.workflows._graph._executor import Executor
 from actors.workflows._graph._routing import choose_targets
+from actors.workflows._nested._undo import first_touch
 from actors.workflows._running._context import TurnContext
 from actors.workflows._running._deliveries import ChildTurn
 from protocols._effects import current_effects
@@ -80,7 +81,7 @@ class ExecutorCell:
         self.turn_timeout: float | None = None
         # Whether the handler's own coroutine is the whole turn.
         self.is_plain = seat.is_static
-        if conductor.journals is not None:
+        if conductor.journals is not None or conductor.touched is not None:
             self._may_run_again(conductor, executor)
 
     def _may_run_again(self, conductor: Conductor, executor: Executor) -> None:
@@ -232,6 +233,9 @@ class ExecutorCell:
             ctx.more().snapshot = await self._saved()
 
     async def _roll_back(self, ctx: TurnContext) -> None:  # noqa: ASYNC910  (mostly nothing to do)
+        touched = self.conductor.touched
+        if touched is not None and id(self.executor) not in touched:
+            await first_touch(self)
         if self.snapshot is None:
             self.snapshot = await self._saved()
         elif self.is_torn or ctx.attempt > 1:

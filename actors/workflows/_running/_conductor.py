@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from actors.workflows._graph._definition import Graph
     from actors.workflows._graph._executor import Executor
     from actors.workflows._graph._settings import Settings
+    from actors.workflows._nested._undo import Before
     from actors.workflows._running._carry import Beginning, Carry
     from actors.workflows._running._context import TurnContext
     from actors.workflows._running._deliveries import Request
@@ -117,6 +118,9 @@ class Conductor:
         self.journals: dict[int, Journal] | None = None
         if run.gate is not None or settings.is_supervised or settings.schedule == "flow":
             self.journals = {}
+
+    # What executors kept before this graph's turns, where all of them may come to nothing.
+    touched: dict[int, Before] | None = None
 
     # Whether outputs must be whole even if somebody listens.
     wants_whole = False
