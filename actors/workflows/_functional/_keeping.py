@@ -25,11 +25,11 @@ class Keeper:
     lasts = False
     """Whether what is kept outlives the program, so that keeping it may have to wait."""
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
-
     waits_at_end = False
     """Whether something is still to be kept when the run has ended."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
 
     @property
     def run_id(self) -> str:

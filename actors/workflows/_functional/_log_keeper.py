@@ -12,29 +12,20 @@
 
 from __future__ import annotations
 
-import json
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import attrs
 import trio
 
-from actors.checkpoint._types import CheckpointFacts, Commit, LogStorage, RunInfo
-from actors.workflows._durable._answers import Happened, Repeat
+from actors.checkpoint._types import CheckpointFacts, Commit
 from actors.workflows._durable._errors import GraphMismatchError
-from actors.workflows._durable._foreign import ForeignLog, entries_of
+from actors.workflows._durable._foreign import ForeignLog
 from actors.workflows._durable._keys import key_of
 from actors.workflows._functional._code import differences
-from actors.workflows._functional._journal import (
-    Answered,
-    Asked,
-    Effected,
-    Journal,
-    StepBegun,
-    StepDone,
-)
+from actors.workflows._functional._doubts import split_responses
+from actors.workflows._functional._journal import Answered, Asked, Effected, Journal, StepBegun
 from actors.workflows._functional._keeping import Keeper
+from actors.workflows._functional._logs import Logs, Saving
 from actors.workflows._functional._records import (
     CODE,
     ENDED,
@@ -43,6 +34,7 @@ from actors.workflows._functional._records import (
     StoredInput,
     all_changes,
     changes_of,
+    merged,
     records_of,
     request_key,
 )
@@ -53,17 +45,15 @@ from protocols._errors import CodecError
 from protocols._events import WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from typing import TypeAlias
+    from collections.abc import Callable, Mapping
 
-    from actors.checkpoint._types import CommitKind, RunLog
+    from actors.checkpoint._types import CommitKind
     from actors.workflows._functional._journal import Record
+    from actors.workflows._functional._logs import Log
     from actors.workflows._functional._resuming import Resumption
     from actors.workflows._functional._run import FunctionalRun
     from actors.workflows._graph._settings import Durability
     from protocols._checkpoints import CheckpointStorage
-
-    _OpenLog: TypeAlias = Callable[[], Awaitable[RunLog | ForeignLog]]
 
 _IN_PROGRESS = CheckpointFacts(status=WorkflowRunState.IN_PROGRESS)
 _ASKING = CheckpointFacts(status=WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
@@ -98,17 +88,18 @@ class LogKeeper(Keeper):
         self.waits_at_end = durability != "sync"
         # What is new and is written at the end only.
         self._gathered: Commit | None = None
-        self._storage = storage
-        self._name = name
+        # What went wrong with a commit that nobody waits for.
+        self._error: BaseException | None = None
+        self._logs = Logs(storage, name)
         self._code = code
         self._resumption = resumption
-        self._log: RunLog | ForeignLog | None = None
+        self._log: Log | None = None
         self._state: dict[str, Any] = {}
 
     @property
     def storage(self) -> CheckpointStorage:
         """Where the run is kept."""
-        return self._storage
+        return self._logs.storage
 
     @property
     def run_id(self) -> str:
@@ -130,7 +121,7 @@ class LogKeeper(Keeper):
         """
         if self._resumption is not None:
             return await self._go_on(run, self._resumption)
-        self._log = await self._opened(str(uuid4()), None)
+        self._log = await self._logs.begin()
         self._work(run)
         is_given = run.message is not NOTHING
         given = StoredInput(run.message if is_given else None, is_given)
@@ -139,7 +130,12 @@ class LogKeeper(Keeper):
         return NOTHING
 
     async def record(self, record: Record) -> None:
-        """Keep *record*; it is safe when this returns."""
+        """Keep *record*; under ``sync`` it is safe when this returns.
+
+        Raises:
+            CodecError: it can't be encoded.
+            StorageError: it couldn't be written; or whatever the storage raises.
+        """
         changes, removed = changes_of(record, self.journal)
         kind: CommitKind = "journal" if isinstance(record, StepBegun | Effected) else "turn"
         facts = _ASKING if isinstance(record, Asked) else _IN_PROGRESS
@@ -173,13 +169,17 @@ class LogKeeper(Keeper):
             removed = [f"begun{path}" for path in begun]
             commit = Commit({}, removed, kind="journal")
             if self._durability == "end":
-                self._gather(commit)
+                self._gathered = merged(self._gathered, commit)
             else:
-                self._log.append(commit, lambda _: None)
+                self._log.append(commit, self._note_error)
             self.journal.forget_begun()
 
     async def close(self, status: WorkflowRunState) -> None:
-        """The run has ended, or pauses; return when all of it is safe."""
+        """The run has ended, or pauses; return when all of it is safe.
+
+        Raises:
+            StorageError: something of it couldn't be written; or whatever the storage raises.
+        """
         await trio.lowlevel.checkpoint()
         if self._log is None:
             return
@@ -187,35 +187,39 @@ class LogKeeper(Keeper):
         if commit is not None:
             facts = CheckpointFacts(status=status)
             commit = attrs.evolve(commit, kind=_kind_of_end(status), checkpoint=facts)
-            self._log.append(commit, lambda _: None)
+            self._log.append(commit, self._note_error)
         await self._log.flush()
+        if self._error is not None:
+            raise self._error
+
+    def _note_error(self, error: BaseException | None) -> None:
+        """Hear what became of a commit that nobody waits for."""
+        self._error = self._error or error
 
     def _work(self, run: FunctionalRun) -> None:
         if self.waits_at_end and isinstance(self._log, ForeignLog):
             run.nursery.start_soon(self._log.work)
 
-    def _gather(self, commit: Commit) -> None:
-        """Put what is new to what is new already."""
-        before = self._gathered or Commit({}, (), kind=commit.kind)
-        removed = set(commit.removed)
-        changes = {key: value for key, value in before.changes.items() if key not in removed}
-        self._gathered = attrs.evolve(
-            before,
-            changes={**changes, **commit.changes},
-            removed=tuple((set(before.removed) - commit.changes.keys()) | removed),
-            is_whole=before.is_whole or commit.is_whole,
-        )
-
     # ------------------------------------------------------------------ going on
 
     async def _go_on(self, run: FunctionalRun, how: Resumption) -> Any:
         """Check everything before anything is changed, and take the log over then."""
-        entries, open_log = await self._read(how)
+        entries, open_log = await self._logs.read(how.checkpoint_id)
         self._check_code(entries, how)
         given = entries[INPUT]
         run.message = given.message if given.is_given else NOTHING
         self.journal = run.journal = Journal(records_of(entries))
-        news = [*self._settled(how), *self._answered(run, how)]
+        news = self._news(run, how)
+        commit = self._took_in(news)
+        self._log = await open_log()
+        self._work(run)
+        if news or entries.get(CODE) != commit.changes[CODE]:
+            await self._append(commit)
+        end = entries.get(ENDED)
+        return end.value if isinstance(end, StoredEnd) and end.is_known else NOTHING
+
+    def _took_in(self, news: list[Record]) -> Commit:
+        """Add *news* to the journal; return what that changes."""
         changes: dict[str, Any] = {CODE: self._code()}
         removed: list[str] = []
         for record in news:
@@ -223,97 +227,27 @@ class LogKeeper(Keeper):
             changes |= new
             removed += closed
             self.journal.add(record)
-        self._log = await open_log()
-        self._work(run)
-        if news or entries.get(CODE) != changes[CODE]:
-            await self._append(Commit(changes, removed, "response", _IN_PROGRESS))
-        end = entries.get(ENDED)
-        return end.value if isinstance(end, StoredEnd) and end.is_known else NOTHING
-
-    async def _read(self, how: Resumption) -> tuple[Mapping[str, Any], _OpenLog]:
-        """Return what is stored, and what opens the log to go on with."""
-        storage = self._storage
-        if not isinstance(storage, LogStorage):
-            return await self._read_whole(how)
-        stored = await storage.read_checkpoint(how.checkpoint_id)
-        run_id = stored.run.run_id
-        head = await storage.read_run(run_id)
-        is_head = head.checkpoint_id == stored.checkpoint_id
-
-        async def open_log() -> RunLog | ForeignLog:
-            if is_head:
-                log = await self._opened(run_id, None)
-                if log.sequence == head.position.sequence:
-                    return log
-            return await self._opened(str(uuid4()), how.checkpoint_id)
-
-        return (head if is_head else stored).values(), open_log
-
-    async def _read_whole(self, how: Resumption) -> tuple[Mapping[str, Any], _OpenLog]:
-        checkpoint = await self._storage.load(how.checkpoint_id)
-        entries = entries_of(deepcopy(checkpoint))
-        run_id = checkpoint.run_id or str(uuid4())
-        run = RunInfo(run_id, self._name, self._signature(), sequence=checkpoint.sequence)
-
-        async def open_log() -> ForeignLog:
-            await trio.lowlevel.checkpoint()
-            return ForeignLog(self._storage, run, entries, checkpoint.checkpoint_id)
-
-        return entries, open_log
+        return Commit(changes, removed, "response", _IN_PROGRESS)
 
     def _check_code(self, entries: Mapping[str, Any], how: Resumption) -> None:
         found: tuple[str, ...]
         if not isinstance(entries.get(INPUT), StoredInput):
             found = ("- the run of a graph: it is no run of a functional workflow",)
-            raise GraphMismatchError(self._name, found)
+            raise GraphMismatchError(self._logs.name, found)
         found = differences(entries.get(CODE, {}), self._code())
         if found and not how.allow_changes:
-            raise GraphMismatchError(self._name, found)
+            raise GraphMismatchError(self._logs.name, found)
 
-    def _answered(self, run: FunctionalRun, how: Resumption) -> list[Record]:
-        doubts = self._doubts()
-        answers = {k: v for k, v in how.responses.items() if _path_in(k) not in doubts}
+    def _news(self, run: FunctionalRun, how: Resumption) -> list[Record]:
+        """Return what the caller's responses add to what is known."""
+        settled, answers = split_responses(self.journal, how.responses)
         paused = Paused(run.message, self.journal, self.journal.open)
         if how.is_ours:  # an attempt that failed may have kept them already
             answers = {k: v for k, v in answers.items() if k in paused.requests}
-        return [Answered(path, value) for path, value in paused.answers(answers).items()]
-
-    def _doubts(self) -> dict[str, StepBegun | Effected]:
-        """Return what was broken off, by how it is named after the run's id."""
-        doubts: dict[str, StepBegun | Effected] = dict(self.journal.begun)
-        for path, entries in self.journal.effects.items():
-            for number, entry in enumerate(entries):
-                if entry.status == "intent":
-                    doubts[f"{path}/{entry.key}"] = Effected(path, number, entry)
-        return doubts
-
-    def _settled(self, how: Resumption) -> list[Record]:
-        """Take somebody's word for what came of what was broken off."""
-        news: list[Record] = []
-        doubts = self._doubts()
-        for name, answer in how.responses.items():
-            doubt = doubts.get(_path_in(name))
-            if doubt is None:
-                continue
-            if not isinstance(answer, Happened | Repeat):
-                raise TypeError(
-                    f"{name!r} asks whether something was done: answer Happened(result) or "
-                    f"Repeat(), not {answer!r}"
-                )
-            news.append(_settled(doubt, answer))
-        return news
+        answered = paused.answers(answers).items()
+        return [*settled, *(Answered(path, value) for path, value in answered)]
 
     # ------------------------------------------------------------------ the log
-
-    def _signature(self) -> str:
-        return json.dumps({"functional": self._name})
-
-    async def _opened(self, run_id: str, fork_of: str | None) -> RunLog | ForeignLog:
-        if isinstance(self.storage, LogStorage):
-            return await self.storage.open_run(
-                run_id, workflow_name=self._name, signature=self._signature(), fork_of=fork_of
-            )
-        return ForeignLog(self.storage, RunInfo(run_id, self._name, self._signature()), {}, None)  # noqa: ASYNC910
 
     async def _append(self, commit: Commit) -> None:  # noqa: ASYNC910  (what is safe at once isn't waited for)
         """Write a commit, and wait until it is safe."""
@@ -322,10 +256,13 @@ class LogKeeper(Keeper):
             commit = attrs.evolve(commit, changes={**self._state, **commit.changes})
             self._state = {}
         if self._durability == "end":
-            self._gather(commit)
+            self._gathered = merged(self._gathered, commit)
             return  # noqa: ASYNC910
-        saving = _Saving()
-        if self._log.append(commit, saving) or self._durability == "async":
+        if self._durability == "async":
+            self._log.append(commit, self._note_error)
+            return  # noqa: ASYNC910
+        saving = Saving()
+        if self._log.append(commit, saving):
             return  # noqa: ASYNC910
         if isinstance(self._log, ForeignLog):
             await self._log.flush()
@@ -336,46 +273,3 @@ def _kind_of_end(status: WorkflowRunState) -> CommitKind:
     if status is WorkflowRunState.IDLE:
         return "final"
     return "cancel" if status is WorkflowRunState.CANCELLED else "turn"
-
-
-class _Saving:
-    """Waits for one commit."""
-
-    __slots__ = ("_done", "_error", "_is_done")
-
-    def __init__(self) -> None:
-        self._is_done = False
-        self._error: BaseException | None = None
-        self._done: trio.Event | None = None
-
-    def __call__(self, error: BaseException | None) -> None:
-        self._is_done, self._error = True, error
-        if self._done is not None:
-            self._done.set()
-
-    async def wait(self) -> None:
-        """Wait until it is safe, or raise what went wrong."""
-        await trio.lowlevel.checkpoint()
-        if not self._is_done:
-            self._done = trio.Event()
-            await self._done.wait()
-        if self._error is not None:
-            raise self._error
-
-
-def _path_in(request_id: str) -> str:
-    """Return the path in the name of a doubt: what comes after the run, which a fork has anew."""
-    return "/" + request_id.partition("/")[2]
-
-
-def _settled(doubt: StepBegun | Effected, answer: Happened | Repeat) -> Record:
-    """Return what is known now."""
-    if isinstance(doubt, StepBegun):
-        if isinstance(answer, Happened):
-            return StepDone(doubt.path, doubt.digest, answer.result)
-        return attrs.evolve(doubt, over=True)
-    if isinstance(answer, Happened):
-        entry = attrs.evolve(doubt.entry, status="done", result=answer.result)
-    else:
-        entry = attrs.evolve(doubt.entry, status="failed")
-    return attrs.evolve(doubt, entry=entry)

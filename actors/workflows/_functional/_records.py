@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from actors.checkpoint._types import Commit
 from actors.workflows._durable._keys import key_of
 from actors.workflows._durable._records import StoredRequest
 from actors.workflows._functional._journal import (
@@ -127,3 +128,17 @@ def all_changes(journal: Journal) -> dict[str, Any]:
         for key in removed:
             changes.pop(key, None)
     return changes
+
+
+def merged(before: Commit | None, commit: Commit) -> Commit:
+    """Return what two commits change together, as one of the first one's kind."""
+    if before is None:
+        before = Commit({}, (), kind=commit.kind)
+    removed = set(commit.removed)
+    changes = {key: value for key, value in before.changes.items() if key not in removed}
+    return attrs.evolve(
+        before,
+        changes={**changes, **commit.changes},
+        removed=tuple((set(before.removed) - commit.changes.keys()) | removed),
+        is_whole=before.is_whole or commit.is_whole,
+    )

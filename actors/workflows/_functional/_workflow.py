@@ -161,6 +161,7 @@ class FunctionalWorkflow(Generic[T]):
             checkpoint_storage=checkpoint_storage or self.checkpoint_storage,
             supervision=self.supervision,
             debug=self.is_debugging,
+            durability=self.durability,
         )
 
     # ------------------------------------------------------------------ as a function

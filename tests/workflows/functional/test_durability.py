@@ -135,6 +135,20 @@ async def test_a_storage_with_six_methods_is_enough(
     assert calls == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("durability", ["sync", "async", "end"])
+async def test_whatever_the_storage_no_run_ends_well_that_could_not_be_kept(
+    durability: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    flow = steps([], durability, storage=TheirStorage(is_away=True))
+    with pytest.raises(OSError, match="the bucket is not there"):
+        await flow.run("")
+    assert flow.status is State.FAILED
+
+
+def test_what_is_built_of_a_workflow_keeps_its_durability() -> None:
+    assert steps([], "end").build().durability == "end"
+
+
 def test_any_other_durability_is_refused() -> None:
     with pytest.raises(ValueError, match="'sync', 'async' or 'end'"):
         steps([], "later")
