@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from actors.agents._agent._providers import run_after_providers
 from actors.agents._middleware._kinds import categorize
 from actors.agents._sessions._session import AgentSession, ServiceSessionId
 from protocols._errors import MiddlewareException
@@ -143,31 +144,6 @@ class BaseAgent:
     ) -> None:
         """For agents with a ``run`` of their own: tell the providers of a run that succeeded."""
         await run_after_providers(self, self.context_providers, session=session, context=context)
-
-
-async def run_after_providers(  # noqa: ASYNC910 (without providers there is nothing to wait for)
-    agent: Any,
-    providers: Sequence[ContextProvider],
-    *,
-    session: AgentSession | None,
-    context: SessionContext,
-) -> None:
-    """Show ``context.response`` to the providers, the last one first."""
-    for provider in reversed(providers):
-        await provider.after_run(
-            agent=agent,
-            session=session,
-            context=context,
-            state=provider_state(session, provider),
-        )
-
-
-def provider_state(session: AgentSession | None, provider: ContextProvider) -> dict[str, Any]:
-    """Give a provider's part of the state; without a session, one that nobody keeps."""
-    if session is None:
-        return {}
-    state: dict[str, Any] = session.state.setdefault(provider.source_id, {})
-    return state
 
 
 def as_list(given: Any) -> list[Any]:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
-from typing import Any, Final, Self
+from typing import Any
 
 import attrs
 import trio
 
 from actors._core._in_trio import check_in_trio
 from actors._core._streams._stream import ResponseStream
-from actors.agents._agent._base import as_list, provider_state, run_after_providers
+from actors.agents._agent._answers import agent_response, signed
+from actors.agents._agent._base import as_list
 from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._agent._options import run_options
+from actors.agents._agent._providers import (
+    needs_history,
+    provider_state,
+    run_after_providers,
+    stores_by_itself,
+)
 from actors.agents._agent._run_link import RunLink, current_link
+from actors.agents._agent._toolboxes import OpenToolboxes
+from actors.agents._agent._updates import CLOSE_BUDGET, AgentUpdates
 from actors.agents._compaction._strategies import CompactionStrategy
 from actors.agents._compaction._tokens import TokenizerProtocol
 from actors.agents._loop._asking import says_something
@@ -26,8 +34,7 @@ from actors.agents._sessions._history import (
 )
 from actors.agents._sessions._per_call import PerCallHistory
 from actors.agents._sessions._session import AgentSession
-from actors.agents._tools._collection import distinct_tools, normalize_tools
-from actors.agents._tools._toolbox import KeptOpen, is_toolbox, unpacked
+from actors.agents._tools._toolbox import is_toolbox
 from protocols._errors import AgentInvalidRequestException, AgentInvalidResponseException
 from protocols._message import Message
 from protocols._responses import (
@@ -36,12 +43,6 @@ from protocols._responses import (
     ChatResponse,
     ChatResponseUpdate,
 )
-
-UNNAMED: Final = "UnnamedAgent"
-"""The author of the messages of an agent without a name."""
-
-CLOSE_BUDGET: Final = 5.0
-"""Seconds that keeping what had come of an interrupted run may take."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -77,7 +78,7 @@ class AgentRun:
     _injected: ContextProvider | None = attrs.field(init=False, default=None)
     _per_call: PerCallHistory | None = attrs.field(init=False, default=None)
     _response_format: Any = attrs.field(init=False, default=None)
-    _toolboxes: AsyncExitStack | None = attrs.field(init=False, default=None)
+    _toolboxes: OpenToolboxes | None = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         self.link = RunLink(
@@ -96,7 +97,7 @@ class AgentRun:
             return await self._respond()
         finally:
             if self._toolboxes is not None:
-                await self._close_toolboxes()  # noqa: ASYNC102 (it shields itself)
+                await self._toolboxes.close()  # noqa: ASYNC102 (it shields itself)
 
     async def _respond(self) -> AgentResponse[Any]:
         options = await self._prepared()
@@ -111,7 +112,8 @@ class AgentRun:
                 f"the client of agent {self._who} answered with {answer!r}, which is no response"
             )
         self.note_conversation(answer)
-        return await self.conclude(self._as_agent_response(answer))
+        response = agent_response(answer, self.agent, format=self._response_format)
+        return await self.conclude(response)
 
     def stream(self) -> ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
         """Run with a stream; nothing happens before its first pull."""
@@ -125,6 +127,10 @@ class AgentRun:
     async def open_updates(self) -> AsyncIterator[ChatResponseUpdate]:
         """Prepare the run, and call the client."""
         return aiter(self._ask(stream=True, options=await self._prepared()))
+
+    async def _close_toolboxes(self) -> None:  # noqa: ASYNC910 (mostly there is none)
+        if self._toolboxes is not None:
+            await self._toolboxes.close()
 
     def _ask(self, *, stream: bool, options: dict[str, Any]) -> Any:
         client_kwargs = dict(self.client_kwargs or {})
@@ -162,21 +168,9 @@ class AgentRun:
         options = await self._contributed()
         tools = options.get("tools", ())
         if any(map(is_toolbox, tools)):
-            options["tools"] = distinct_tools(await self._opened(tools))
+            self._toolboxes = OpenToolboxes()
+            options["tools"] = await self._toolboxes.open_in(tools)
         return options  # noqa: ASYNC910 (the client is called next)
-
-    async def _opened(self, tools: Sequence[Any]) -> list[Any]:
-        """Open the toolboxes among the tools, and give what is in them in their place."""
-        self._toolboxes = AsyncExitStack()
-        for tool in tools:
-            if is_toolbox(tool):
-                await self._toolboxes.enter_async_context(KeptOpen(tool))
-        return normalize_tools(unpacked(tools))  # noqa: ASYNC910 (there is one, says the caller)
-
-    async def _close_toolboxes(self) -> None:  # noqa: ASYNC910 (mostly there is none)
-        stack, self._toolboxes = self._toolboxes, None
-        if stack is not None:
-            await stack.aclose()
 
     async def _contributed(self) -> dict[str, Any]:
         session = self.session
@@ -192,7 +186,11 @@ class AgentRun:
             defaults["conversation_id"] = service_id
         known = run_options(defaults, {}, self.options, tools=self.tools)
         conversation = known.get("conversation_id")
-        self._providers = self._providers_for(known, conversation)
+        self._providers = list(self.agent.context_providers)
+        is_elsewhere = bool(conversation) or stores_by_itself(self.agent, known)
+        if self.session is not None and not is_elsewhere and needs_history(self._providers):
+            self._injected = InMemoryHistoryProvider()
+            self._providers.append(self._injected)
         self._begin_per_call(known)
         self.context = SessionContext(
             session_id=None if session is None else session.session_id,
@@ -216,8 +214,7 @@ class AgentRun:
         """Have each turn kept as soon as it is complete, if the agent wants that."""
         if not self.agent.require_per_service_call_history_persistence or not self.histories():
             return
-        stores = options.get("store", getattr(self.agent.client, "STORES_BY_DEFAULT", False))
-        self._per_call = PerCallHistory(self, bool(stores))
+        self._per_call = PerCallHistory(self, stores_by_itself(self.agent, options))
         self._per_call.check(options, self._providers)
         self.link.keep_turn = self._per_call.keep
 
@@ -235,24 +232,6 @@ class AgentRun:
             return
         self.messages, self.link.decisions = bind(self.messages, pending)
         self.link.says_more = says_something(self.messages, self.link.decisions)
-
-    def _providers_for(
-        self, options: Mapping[str, Any], conversation: str | None
-    ) -> list[ContextProvider]:
-        """Give the agent's providers, and a history of this run's own where one is needed."""
-        providers = list(self.agent.context_providers)
-        if self.session is None:
-            return providers
-        loads = any(isinstance(one, HistoryProvider) and one.load_messages for one in providers)
-        stores = options.get("store", getattr(self.agent.client, "STORES_BY_DEFAULT", False))
-        own = InMemoryHistoryProvider.DEFAULT_SOURCE_ID
-        # Somebody who gives a history of this name that doesn't load wants none that does; two
-        # of one name would keep their messages in one place, twice.
-        is_taken = any(one.source_id == own for one in providers)
-        if not loads and not conversation and not stores and not is_taken:
-            self._injected = InMemoryHistoryProvider()
-            providers.append(self._injected)
-        return providers
 
     async def _contribute(  # noqa: ASYNC910 (the client is called next)
         self, *, service_owned: bool
@@ -291,63 +270,14 @@ class AgentRun:
         if conversation is not None and self.session is not None:
             self.session.service_session_id = conversation
 
-    def as_agent_update(
-        self, update: ChatResponseUpdate, before: AgentResponseUpdate | None
-    ) -> AgentResponseUpdate:
-        """Make an update of the agent's of one of the client's.
-
-        What goes on with the message of the update before has the same author.
-        """
-        agent = self.agent
-        author = update.author_name
-        if author is None:
-            goes_on = before is not None and _goes_on(before, update)
-            author = before.author_name if before and goes_on else agent.name
-        return AgentResponseUpdate(
-            contents=update.contents,
-            role=update.role,
-            author_name=author,
-            message_id=update.message_id,
-            response_id=update.response_id,
-            created_at=update.created_at,
-            finish_reason=update.finish_reason,
-            continuation_token=update.continuation_token,
-            additional_properties=update.additional_properties,
-            raw_representation=update,
-            agent_id=agent.id,
-        )
-
-    def _as_agent_response(self, answer: ChatResponse[Any]) -> AgentResponse[Any]:
-        return AgentResponse(
-            messages=self.signed(answer.messages),
-            response_id=answer.response_id,
-            created_at=answer.created_at,
-            finish_reason=answer.finish_reason,
-            usage_details=answer.usage_details,
-            continuation_token=answer.continuation_token,
-            additional_properties=answer.additional_properties,
-            raw_representation=answer,
-            value=answer._value,  # noqa: SLF001 (value would parse now what nobody may ask for)
-            response_format=self._response_format or answer.response_format,
-            agent_id=self.agent.id,
-        )
-
     def joined(self, updates: Sequence[AgentResponseUpdate]) -> AgentResponse[Any]:
         """Make the response that the updates add up to."""
         response: AgentResponse[Any] = AgentResponse.from_updates(
             updates, output_format_type=self._response_format
         )
         return attrs.evolve(
-            response, messages=self.signed(response.messages), agent_id=self.agent.id
+            response, messages=signed(response.messages, self.agent), agent_id=self.agent.id
         )
-
-    def signed(self, messages: Sequence[Message]) -> list[Message]:
-        """Give messages with the agent as their author, where they have none."""
-        name = self.agent.name or UNNAMED
-        return [
-            message if message.author_name else attrs.evolve(message, author_name=name)
-            for message in messages
-        ]
 
     async def conclude(self, response: AgentResponse[Any]) -> AgentResponse[Any]:
         """Show the response to the providers, and give it back: they keep this very object."""
@@ -392,7 +322,7 @@ class AgentRun:
             return
         self.context._answered(  # noqa: SLF001
             AgentResponse(
-                messages=self.signed(messages),
+                messages=signed(messages, self.agent),
                 usage_details=self.link.usage,
                 incomplete=True,
                 agent_id=self.agent.id,
@@ -404,49 +334,3 @@ class AgentRun:
         await run_after_providers(
             self.agent, providers, session=self.session, context=self.context
         )
-
-
-def _goes_on(before: AgentResponseUpdate, update: ChatResponseUpdate) -> bool:
-    same_role = update.role is None or update.role == before.role
-    return same_role and (update.message_id is None or update.message_id == before.message_id)
-
-
-class AgentUpdates:
-    """The updates of a run, as a source of a stream."""
-
-    def __init__(self, run: AgentRun) -> None:
-        self._run = run
-        self._updates: list[AgentResponseUpdate] = []  # of the turn in progress
-        self._last: AgentResponseUpdate | None = None
-        self._turns = 0
-        self._inner: AsyncIterator[ChatResponseUpdate] | None = None
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> AgentResponseUpdate:
-        if self._inner is None:
-            self._inner = await self._run.open_updates()
-        chat_update = await anext(self._inner)
-        if chat_update.conversation_id is not None:
-            self._run.note_conversation(chat_update)
-        update = self._run.as_agent_update(chat_update, self._last)
-        turns = len(self._run.link.transcript)
-        if turns != self._turns:
-            self._turns = turns
-            self._updates.clear()
-        self._updates.append(update)
-        self._last = update
-        return update
-
-    async def aclose(self) -> None:
-        """End the run early: close the client's stream, and the history."""
-        try:
-            close = getattr(self._inner, "aclose", None)
-            if close is not None:
-                await close()
-        finally:
-            with trio.move_on_after(CLOSE_BUDGET, shield=True):
-                # The turn may have been completed since its last update.
-                goes_on = len(self._run.link.transcript) == self._turns
-                await self._run.close_history(self._updates if goes_on else ())

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from actors._core._streams._stream import ResponseStream
-from actors.agents._agent._base import BaseAgent, as_list, provider_state, run_after_providers
+from actors.agents._agent._base import BaseAgent, as_list
 from actors.agents._agent._context import SessionContext
+from actors.agents._agent._providers import provider_state, run_after_providers
 from actors.agents._middleware._kinds import categorize
 from actors.agents._middleware._layer import AgentMiddlewareLayer
 from actors.agents._telemetry import AgentTelemetryLayer

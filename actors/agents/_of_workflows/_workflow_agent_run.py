@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import attrs
 
 from actors._core._streams._stream import ResponseStream
-from actors.agents._agent._base import provider_state, run_after_providers
 from actors.agents._agent._context import ContextProvider, SessionContext
+from actors.agents._agent._providers import provider_state, run_after_providers
 from actors.agents._of_workflows._workflow_order import Order
 from actors.agents._of_workflows._workflow_parts import (
     MessageIds,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from actors.agents._agent._base import run_after_providers
+from actors.agents._agent._answers import signed
 from actors.agents._agent._context import ContextProvider, SessionContext
+from actors.agents._agent._providers import run_after_providers
 from actors.agents._sessions._history import HistoryProvider
 from protocols._errors import AgentInvalidRequestException, ChatClientInvalidResponseException
 from protocols._responses import AgentResponse
@@ -106,8 +107,8 @@ class PerCallHistory:
             options=run.context.options,
             metadata=run.context.metadata,
         )
-        signed = run.signed(messages)
+        said = signed(messages, run.agent)
         context._answered(  # noqa: SLF001 (the run is what it is made for)
-            AgentResponse(messages=signed, agent_id=run.agent.id)
+            AgentResponse(messages=said, agent_id=run.agent.id)
         )
         await run_after_providers(run.agent, run.histories(), session=run.session, context=context)
