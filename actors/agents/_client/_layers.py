@@ -10,7 +10,8 @@ from actors.agents._agent._base import as_list
 from actors.agents._client._chat_call import ChatCall, ChatPipeline, ChatStream, OptionsCoT
 from actors.agents._client._function_config import normalize_function_invocation_configuration
 from actors.agents._injection import injects
-from actors.agents._loop._loop import needs_loop, run_loop, without_budget
+from actors.agents._loop._decide import needs_loop, without_budget
+from actors.agents._loop._loop import run_loop
 from actors.agents._loop._streaming import stream_loop
 from actors.agents._loop._transcript import for_model
 from actors.agents._middleware._compose import Chain, settled_response, settled_stream

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from actors.agents._loop._pending import has_approvals
 from protocols._content._item import Content
+
+if TYPE_CHECKING:
+    from actors.agents._client._chat_call import ChatCall
 
 BUDGET_KEY: Final = "_function_invocation_budget_state"
 """In a client's ``client_kwargs``: a dict that several loops count in, who share their limits."""
@@ -16,6 +20,21 @@ FALLBACK: Final = (
     "I stopped here: the limit of what may be done with tools for one request is reached."
 )
 """What is answered if the model calls tools although it can't have any more."""
+
+
+def needs_loop(call: ChatCall, config: Mapping[str, Any]) -> bool:
+    """Say whether a call can come to tools at all."""
+    if call.options.get("tools") or config["additional_tools"] or call.injects:
+        return True
+    return (call.link is not None and bool(call.link.decisions)) or has_approvals(call.messages)
+
+
+def without_budget(call: ChatCall) -> ChatCall:
+    """Take out of a call what is meant for the loop, and not for the model's client."""
+    if BUDGET_KEY not in call.client_kwargs:
+        return call
+    kwargs = {key: value for key, value in call.client_kwargs.items() if key != BUDGET_KEY}
+    return attrs.evolve(call, client_kwargs=kwargs)
 
 
 @attrs.frozen

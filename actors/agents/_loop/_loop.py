@@ -1,11 +1,11 @@
 """The loop of model turns and tool calls, as one thing for streams and for whole answers.
 
 ``ToolLoop`` knows nothing of how a model is asked. It says what to ask next (``next_request``),
-is told what was answered (``take``), and says at the end what all of it amounts to
-(``response``). What it adds to the conversation itself, results of tools and questions to
-people, it gives back from ``begin`` and ``take``. ``run_loop`` drives it with whole answers;
-``_streaming.LoopUpdates`` drives it with streams. So both come to the same, because everything
-that is decided is decided here, from whole responses.
+is told what was answered (``take``), and what all of it amounts to is in its ``talk``. What it
+adds to the conversation itself, results of tools and questions to people, it gives back from
+``begin`` and ``take``. ``run_loop`` drives it with whole answers; ``_streaming.LoopUpdates``
+drives it with streams. So both come to the same, because everything that is decided is decided
+here, from whole responses.
 
 A turn's calls are sorted before any of them is made. Those that can be made are made, whatever
 the others need; a call that needs a person is recorded in the session (see ``_pending``), and
@@ -38,7 +38,15 @@ from actors.agents._loop._asking import (
     refusal,
     says_something,
 )
-from actors.agents._loop._decide import BUDGET_KEY, FALLBACK, Limits, next_options, sort_calls
+from actors.agents._loop._conversation import Conversation
+from actors.agents._loop._decide import (
+    BUDGET_KEY,
+    FALLBACK,
+    Limits,
+    next_options,
+    sort_calls,
+    without_budget,
+)
 from actors.agents._loop._ending import endings_of
 from actors.agents._loop._invoke import Invoker, Outcome, Planned, completed
 from actors.agents._loop._pending import bind, has_approvals, unbound
@@ -53,33 +61,16 @@ from actors.agents._loop._transcript import (
 from actors.agents._tools._collection import function_tools, normalize_tools, tool_name
 from actors.agents._tools._function_tool import RESERVED, FunctionTool
 from actors.agents._tools._toolbox import unpacked
-from protocols._errors import ChatClientInvalidResponseException
 from protocols._message import Message
-from protocols._responses import ChatResponse
-from protocols._usage import UsageDetails, add_usage_details
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from actors.agents._loop._pending import Decision
     from protocols._content._item import Content
+    from protocols._responses import ChatResponse
 
 _LAST_WINS: Final = ("response_id", "created_at", "finish_reason", "model", "conversation_id")
-
-
-def needs_loop(call: ChatCall, config: Mapping[str, Any]) -> bool:
-    """Say whether a call can come to tools at all."""
-    if call.options.get("tools") or config["additional_tools"] or call.injects:
-        return True
-    return (call.link is not None and bool(call.link.decisions)) or has_approvals(call.messages)
-
-
-def without_budget(call: ChatCall) -> ChatCall:
-    """Take out of a call what is meant for the loop, and not for the model's client."""
-    if BUDGET_KEY not in call.client_kwargs:
-        return call
-    kwargs = {key: value for key, value in call.client_kwargs.items() if key != BUDGET_KEY}
-    return attrs.evolve(call, client_kwargs=kwargs)
 
 
 async def run_loop(
@@ -100,7 +91,7 @@ async def run_loop(
     await loop.begin()
     while (request := loop.next_request()) is not None:
         await loop.take(await ask(request))
-    return loop.response()
+    return loop.talk.response()
 
 
 @attrs.define(eq=False)
@@ -117,20 +108,12 @@ class ToolLoop:
     config: Mapping[str, Any]
     middleware: Sequence[Any]
     without_tools: bool = attrs.field(init=False, default=False)
+    talk: Conversation = attrs.field(init=False)
     _desk: Desk = attrs.field(init=False)
     _tools: list[Any] = attrs.field(init=False)
     _extra: dict[str, FunctionTool[Any]] = attrs.field(init=False)
     _invoker: Invoker = attrs.field(init=False)
     _limits: Limits = attrs.field(init=False)
-    _said: list[Message] = attrs.field(init=False, factory=list)  # all that was added
-    _heard: list[Message] = attrs.field(init=False, factory=list)  # what the model gets to read
-    _unsent: list[Message] = attrs.field(init=False, factory=list)  # of that, what is new
-    _last: ChatResponse[Any] | None = attrs.field(init=False, default=None)
-    _seen: dict[str, Any] = attrs.field(init=False, factory=dict)
-    _properties: dict[str, Any] = attrs.field(init=False, factory=dict)
-    _usage: UsageDetails | None = attrs.field(init=False, default=None)
-    _tool_usage: UsageDetails | None = attrs.field(init=False, default=None)
-    _conversation: str | None = attrs.field(init=False, default=None)
     _is_over: bool = attrs.field(init=False, default=False)
     _begun_at: int = attrs.field(init=False, default=0)
 
@@ -142,7 +125,7 @@ class ToolLoop:
         self._limits = Limits(self.config, trio.current_time(), budget)
         self.call = without_budget(self.call)
         self._begun_at = endings_of(self._desk.link.session)
-        self._conversation = self.call.options.get("conversation_id")
+        self.talk = Conversation(self.call.options.get("conversation_id"))
         self._invoker = Invoker(
             tools=self._tools,
             middleware=self.middleware,
@@ -171,14 +154,14 @@ class ToolLoop:
         mine = self._desk.accepted(decisions, bound=self._is_bound)
         added = await self._resume(mine) if mine else []
         # Behind what came before it, but in front of the model's next turn.
-        self._heard = self._unsent = for_model([*messages, *added])
+        self.talk.open_with(for_model([*messages, *added]))
         # Whoever says something besides answering wants to hear the model.
         if mine and not says_more:
             waiting = self._desk.open_requests(mine)
             if waiting:
                 self._is_over = True
                 added = [*added, Message("assistant", waiting)]
-        self._said.extend(added)
+        self.talk.said.extend(added)
         return added  # noqa: ASYNC910 (the model was asked just before, or is next)
 
     @property
@@ -216,7 +199,7 @@ class ToolLoop:
             all_of_them = sorted(
                 [*outcomes, *refused], key=lambda one: order.index(one.planned.occurrence or "")
             )
-            messages = self._told(all_of_them)
+            messages = self.talk.results_of(all_of_them)
             self._keep(messages)
         self._check(outcomes)
         self._is_over = any(one.ends for one in outcomes)
@@ -238,12 +221,11 @@ class ToolLoop:
             tools=self._tools,
             turn=limits.turns,
             without_tools=self.without_tools,
-            conversation_id=self._conversation,
+            conversation_id=self.talk.id,
         )
-        known_there = self._conversation is not None and limits.turns > 0
-        messages = self._unsent if known_there else self._heard
+        messages = self.talk.next_messages(is_first=not limits.turns)
         return attrs.evolve(
-            self.call, messages=list(messages), options=options, key=f"turn {limits.turns}"
+            self.call, messages=messages, options=options, key=f"turn {limits.turns}"
         )
 
     def _join(self) -> None:
@@ -251,14 +233,14 @@ class ToolLoop:
         link = self._desk.link
         joining = taken_messages(link.session)
         link.inputs.extend(joining)
-        self._heard = [*self._heard, *joining]
-        self._unsent = [*self._unsent, *joining]
+        self.talk.join(joining)
 
     async def take(  # noqa: ASYNC910 (the model was asked just before)
         self, response: ChatResponse[Any]
     ) -> list[Message]:
         """Take an answer of the model, make its calls, and give the messages that this adds."""
-        self._note(response)
+        self.talk.note(response)
+        self._limits.count_turn()
         messages = with_distinct_calls(said := response.messages)
         if messages is not said:
             response = attrs.evolve(response, messages=messages)
@@ -266,8 +248,7 @@ class ToolLoop:
         if self.without_tools and (calls or has_approvals(response.messages)):
             return self._stop_calling(response)  # noqa: ASYNC910 (the model was asked just before, or is next)
         if not calls or not (self._tools or self._extra):
-            self._said.extend(response.messages)
-            self._heard, self._unsent = [*self._heard, *response.messages], []
+            self.talk.add_turn(response.messages)
             self._is_over = not (self.call.injects and self._has_joining())
             return []  # noqa: ASYNC910 (the model was asked just before, or is next)
         return await self._make(response, calls)
@@ -278,26 +259,9 @@ class ToolLoop:
             session.state.get(MESSAGE_INJECTION_PENDING_MESSAGES_STATE_KEY)
         )
 
-    def _note(self, response: ChatResponse[Any]) -> None:
-        if not isinstance(response, ChatResponse):
-            raise ChatClientInvalidResponseException(
-                f"the model's client answered with {response!r}, which is no response"
-            )
-        self._last = response
-        self._limits.count_turn()
-        if response.usage_details is not None:
-            self._usage = add_usage_details(self._usage, response.usage_details)
-        for name in _LAST_WINS:
-            value = getattr(response, name)
-            if value is not None:
-                self._seen[name] = value
-        self._properties.update(response.additional_properties)
-        if response.conversation_id is not None:
-            self._conversation = response.conversation_id
-
     def _stop_calling(self, response: ChatResponse[Any]) -> list[Message]:
         kept, fell_back = without_calls(response.messages, FALLBACK)
-        self._said.extend(kept)
+        self.talk.said.extend(kept)
         self._is_over = True
         return [Message("assistant", [FALLBACK])] if fell_back else []
 
@@ -325,14 +289,12 @@ class ToolLoop:
                 if one.asks:
                     requests += self._desk.ask_for_tool(one, batch=batch)
             paused = with_pauses(response.messages, declared, requests)
-            results = self._told(outcomes)
+            results = self.talk.results_of(outcomes)
             self._keep([*paused, *results])
         self._check(outcomes)
-        self._said.extend([*paused, *results])
         if self._desk.link.keep_turn is not None:
             await self._desk.link.keep_turn([*paused, *results])
-        self._heard = [*self._heard, *response.messages, *results]
-        self._unsent = results
+        self.talk.add_turn(response.messages, results, shown=paused)
         self._is_over = bool(requests or declared) or any(one.ends for one in outcomes)
         asks = [*map(declared_flag, fates.declared), *requests]
         return [*([Message("assistant", asks)] if asks else []), *results]
@@ -341,7 +303,7 @@ class ToolLoop:
         """Say what is to be kept of the run if it goes no further."""
         link = self._desk.link
         link.transcript.extend(messages)
-        link.usage = self._usage
+        link.usage = self.talk.usage
 
     async def _batch(
         self,
@@ -368,31 +330,3 @@ class ToolLoop:
             failures[0].add_note(f"Another call of the same batch failed, too: {other!r}")
         if failures:
             raise failures[0]
-
-    def _told(self, outcomes: Sequence[Outcome]) -> list[Message]:
-        """Give the message that tells the model what has come of calls."""
-        for outcome in outcomes:
-            if outcome.usage is not None:
-                self._usage = add_usage_details(self._usage, outcome.usage)
-                self._tool_usage = add_usage_details(self._tool_usage, outcome.usage)
-        results = [one.result for one in outcomes if not one.asks]
-        return [Message("tool", results)] if results else []
-
-    # ------------------------------------------------------------------------- the end
-
-    def response(self) -> ChatResponse[Any]:
-        """Give what all turns amount to: their messages, their usage, the last one's marks."""
-        if self._last is None:
-            return ChatResponse(messages=self._said, usage_details=self._usage)
-        return attrs.evolve(
-            self._last,
-            messages=self._said,
-            usage_details=self._usage,
-            additional_properties=self._properties,
-            **self._seen,
-        )
-
-    def taken_tool_usage(self) -> UsageDetails | None:
-        """Give what tools have used since this was last asked; a stream has to say it, too."""
-        usage, self._tool_usage = self._tool_usage, None
-        return usage

@@ -29,7 +29,7 @@ def stream_loop(
 ) -> ChatStream:
     """Run a loop as a stream; see ``run_loop``."""
     updates = LoopUpdates(call, ask, config, middleware)
-    return ResponseStream(updates, finalizer=lambda _: updates.loop.response())
+    return ResponseStream(updates, finalizer=lambda _: updates.loop.talk.response())
 
 
 class LoopUpdates:
@@ -93,7 +93,7 @@ class LoopUpdates:
 
     def _add(self, messages: Sequence[Message]) -> None:
         updates = message_updates(messages, ChatResponseUpdate)
-        usage = self.loop.taken_tool_usage()
+        usage = self.loop.talk.taken_tool_usage()
         if usage is not None:
             role = updates[-1].role if updates else None
             updates.append(ChatResponseUpdate(contents=[Content.from_usage(usage)], role=role))

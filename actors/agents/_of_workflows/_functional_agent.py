@@ -1,12 +1,22 @@
+# What a function asks is known to the workflow as long as the process lives. If its runs are
+# stored, a session remembers which run waits for the conversation's answers, and for which: so
+# they find it from another process, too, and never another conversation's run.
 """A functional workflow in the shape of an agent."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
+
+import attrs
 
 from actors.agents._agent._base import BaseAgent
+from actors.agents._sessions._state_codec import register_state_type
+from actors.workflows._durable._records import StoredRequest
 from actors.workflows._typing._types import is_instance_of
+from protocols._codec._codec import decode, encode
+from protocols._codec._tags import default_registry
 from protocols._content._item import Content
 from protocols._errors import AgentInvalidRequestException, AgentInvalidResponseException
 from protocols._frozen import plain
@@ -17,10 +27,38 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
 
     from actors._core._streams._stream import ResponseStream
+    from actors.workflows._functional._waiting import Paused
     from actors.workflows._functional._workflow import FunctionalWorkflow
     from actors.workflows._running._result import WorkflowRunResult
     from protocols._events import WorkflowEvent
     from protocols._message import AgentRunInputs
+
+
+WAITING: Final = "_waiting_functions"
+"""Under which the state of a session has the runs that wait for people, by agent."""
+
+
+@attrs.frozen
+class FunctionPause:
+    """A stored run that waits for people.
+
+    Args:
+        checkpoint_id: its last checkpoint.
+        requests: what it waits for.
+    """
+
+    checkpoint_id: str | None = None
+    requests: tuple[StoredRequest, ...] = ()
+
+
+_NO_PAUSE: Final = FunctionPause()
+default_registry.register(FunctionPause, "waiting_function")
+register_state_type(
+    FunctionPause,
+    type_id="waiting_function",
+    encoder=lambda pause: {"data": encode(pause).decode()},
+    decoder=lambda data: decode(data["data"].encode(), FunctionPause),
+)
 
 
 class FunctionalWorkflowAgent(BaseAgent):
@@ -31,7 +69,8 @@ class FunctionalWorkflowAgent(BaseAgent):
     the type ``function_approval_request``; the answer goes into the next run, as the matching
     response, as a ``function_result`` with the request's id, or as ``responses``.
 
-    It keeps no conversation: a session is accepted and left as it is.
+    It keeps no conversation. If its runs are stored, a session remembers the one that waits for
+    answers, so that they may come in another process.
 
     Args:
         workflow: what it runs.
@@ -87,7 +126,7 @@ class FunctionalWorkflowAgent(BaseAgent):
         messages: AgentRunInputs | None = None,
         *,
         stream: bool = False,
-        session: Any = None,  # noqa: ARG002
+        session: Any = None,
         responses: Mapping[str, Any] | None = None,
         checkpoint_id: str | None = None,
         checkpoint_storage: Any = None,
@@ -99,7 +138,7 @@ class FunctionalWorkflowAgent(BaseAgent):
         Args:
             messages: the input, or answers to what is open.
             stream: return updates as they happen, instead of the response.
-            session: accepted as from every caller of agents, and not used.
+            session: remembers what is open, if the run is stored.
             responses: answers by the id of the request.
             checkpoint_id: go on with the run that has this checkpoint.
             checkpoint_storage: where the run is kept.
@@ -111,21 +150,44 @@ class FunctionalWorkflowAgent(BaseAgent):
             AgentInvalidResponseException: there are answers and other things among them.
             ValueError: see `FunctionalWorkflow.run`.
         """
-        is_elsewhere = checkpoint_id is not None and not self.pending_requests
-        answers = {**self._answers(messages, anything=is_elsewhere), **(responses or {})}
+        pause = self._pause_of(session)
+        asked = {name: each.response_type for name, each in self.pending_requests.items()}
+        asked |= {each.id: each.response_type for each in pause.requests}
+        is_elsewhere = checkpoint_id is not None and not asked
+        found = self._answers(messages, asked, anything=is_elsewhere)
+        answers = {**found, **(responses or {})}
+        if checkpoint_id is None and any(each.id in answers for each in pause.requests):
+            checkpoint_id = pause.checkpoint_id
         beginning: dict[str, Any] = {
+            "message": None,
+            "responses": answers or None,
             "checkpoint_id": checkpoint_id,
             "checkpoint_storage": checkpoint_storage,
+            "told": partial(self._keep_pause, session),
         }
-        if answers:
-            beginning["responses"] = answers
-        elif checkpoint_id is None and self.workflow.definition.takes_message:
+        if not answers and checkpoint_id is None and self.workflow.definition.takes_message:
             beginning["message"] = self._input(messages)
+        running = self.workflow.begin(**beginning, stream=stream)
         if stream:
             self._take_note(answers, ())
-            events = self.workflow.run(**beginning, stream=True)
-            return events.flat_map(self._updates, AgentResponse.from_updates)
-        return self._answer(self.workflow.run(**beginning), answers)
+            return running.flat_map(self._updates, AgentResponse.from_updates)
+        return self._answer(running, answers)
+
+    def _pause_of(self, session: Any) -> FunctionPause:
+        state = {} if session is None else session.state
+        found: FunctionPause = state.get(WAITING, {}).get(self.name, _NO_PAUSE)
+        return found
+
+    def _keep_pause(self, session: Any, paused: Paused | None) -> None:
+        """Have a session remember the run that waits, or forget the one that doesn't any more."""
+        if session is None:
+            return
+        if paused is not None and paused.checkpoint_id is not None:
+            requests = tuple(StoredRequest.of(each) for each in paused.requests.values())
+            found = FunctionPause(paused.checkpoint_id, requests)
+            session.state.setdefault(WAITING, {})[self.name] = found
+        elif WAITING in session.state:
+            session.state[WAITING].pop(self.name, None)
 
     def _input(self, messages: AgentRunInputs | None) -> Any:
         """Return the messages in the form that the function is annotated with."""
@@ -142,13 +204,16 @@ class FunctionalWorkflowAgent(BaseAgent):
             "annotate its parameter as str or list[Message]"
         )
 
-    def _answers(self, messages: AgentRunInputs | None, *, anything: bool) -> dict[str, Any]:
+    def _answers(
+        self, messages: AgentRunInputs | None, asked: Mapping[str, Any], *, anything: bool
+    ) -> dict[str, Any]:
         """Return the answers that *messages* end with, by the id of the request.
 
         What comes before them is the conversation so far, which the function knows.
 
         Args:
             messages: the input.
+            asked: what is open, and the types of the answers.
             anything: whether requests may be open that this agent hasn't seen.
 
         Raises:
@@ -156,7 +221,7 @@ class FunctionalWorkflowAgent(BaseAgent):
         """
         answers: dict[str, Any] = {}
         for message in reversed(normalize_messages(messages)):
-            found = [self._answer_of(item, anything=anything) for item in message.contents]
+            found = [_answer_of(item, asked, anything=anything) for item in message.contents]
             here = [each for each in found if each is not None]
             if here and len(here) != len(found):
                 raise AgentInvalidResponseException(
@@ -167,19 +232,6 @@ class FunctionalWorkflowAgent(BaseAgent):
                 break
             answers = {**dict(here), **answers}
         return answers
-
-    def _answer_of(self, item: Content, *, anything: bool) -> tuple[str, Any] | None:
-        """Return the id of the request that *item* answers, and the answer."""
-        if item.type == "function_approval_response":
-            name, value = item.id, item.approved
-        elif item.type == "function_result":
-            name, value = item.call_id, item.result
-        else:
-            return None
-        asked = self.pending_requests.get(name or "")
-        if asked is not None and not _fits(value, asked.response_type):
-            value = _said(value)
-        return (name, value) if name and (anything or asked is not None) else None
 
     async def _answer(
         self, running: Awaitable[WorkflowRunResult], answers: Mapping[str, Any]
@@ -236,6 +288,21 @@ class FunctionalWorkflowAgent(BaseAgent):
         )
         asked = Content.from_function_approval_request(event.request_id, call)
         return Message("assistant", [asked], author_name=self.name)
+
+
+def _answer_of(
+    item: Content, asked: Mapping[str, Any], *, anything: bool
+) -> tuple[str, Any] | None:
+    """Return the id of the request that *item* answers, and the answer."""
+    if item.type == "function_approval_response":
+        name, value = item.id, item.approved
+    elif item.type == "function_result":
+        name, value = item.call_id, item.result
+    else:
+        return None
+    if name in asked and not _fits(value, asked[name]):
+        value = _said(value)
+    return (name, value) if name and (anything or name in asked) else None
 
 
 def _said(value: Any) -> Any:
