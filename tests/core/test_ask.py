@@ -17,6 +17,7 @@ from actors import (
     ActorRef,
     ActorStoppedError,
     AskTimeoutError,
+    Backoff,
     Counters,
     DeadlockError,
     Restart,
@@ -498,6 +499,11 @@ def _request(chance: random.Random, refs: list[ActorRef[Any]], depth: int) -> An
     return AskFor(chance.choice(refs), inner, chance.choice([None, None, 2]))
 
 
+# The default waits up to 36 seconds before a restart, and the restarts of all children are one
+# row: after a dozen failures actors are down for longer than any ask here may take.
+SOON = Supervision(max_restarts=1000, backoff=Backoff(maximum=1))
+
+
 async def _ask_around(seed: int) -> None:
     """Four actors that ask each other, time out, crash and are killed."""
     chance = random.Random(seed)
@@ -506,10 +512,11 @@ async def _ask_around(seed: int) -> None:
         limit = chance.choice([1, 100])
         with trio.move_on_after(limit) as scope, contextlib.suppress(Exception):
             await ref.ask(message, timeout=timeout)
-        # All work together takes 24 seconds; what isn't over by then would never be.
+        # At every moment somebody sleeps (8 requests, 3 seconds each) or waits for a restart (no
+        # more than 32 turns fail, 1.2 seconds each): what isn't over after that never would be.
         assert not (limit == 100 and scope.cancelled_caught), (seed, message)
 
-    async with open_system(supervision=FORGIVING) as system, trio.open_nursery() as nursery:
+    async with open_system(supervision=SOON) as system, trio.open_nursery() as nursery:
         refs = [system.spawn(Frozen, dedicated_task=chance.random() < 0.1) for _ in range(4)]
         for _ in range(8):
             message = _request(chance, refs, chance.randrange(4))
