@@ -1,4 +1,4 @@
-"""The command line: ``actors run``, ``actors model fetch`` and ``actors model serve``."""
+"""The command line, ``actors``: runs, drawings, stored runs, jobs, and a local model."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: what stands after ``actors``; what the process was started with if not given.
     """
-    from actors.cli._app import run_app
+    from actors.cli._commands._app import run_app
 
     return run_app(args)

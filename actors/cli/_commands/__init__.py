@@ -1,0 +1,1 @@
+"""The commands and their options, one module for each group."""
