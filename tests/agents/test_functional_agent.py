@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -11,6 +12,7 @@ from actors import (
     AgentInvalidRequestException,
     AgentInvalidResponseException,
     AgentResponse,
+    AgentSession,
     Content,
     FunctionalWorkflowAgent,
     InMemoryCheckpointStorage,
@@ -183,6 +185,80 @@ async def test_it_goes_on_in_another_process() -> None:
         checkpoint_storage=storage,
     )
     assert response.text == "a poem on love"
+
+
+def in_another_process(session: AgentSession) -> AgentSession:
+    return AgentSession.from_dict(json.loads(json.dumps(session.to_dict())))
+
+
+def counter() -> Any:
+    """A workflow of its own each time, as each process has."""
+
+    @workflow(name="counter")
+    async def count(topic: str, ctx: WorkflowRunContext) -> str:
+        first = await ctx.request_info(f"How many {topic}?", int, request_id="first")
+        second = await ctx.request_info("And more?", int, request_id="second")
+        return f"{first + second} {topic}"
+
+    return count
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_with_a_session_answers_find_their_run_from_another_process(is_stream: bool) -> None:
+    """Each conversation's answers go to its own run, though both ask under the same names."""
+    storage = InMemoryCheckpointStorage()
+
+    async def say(session: AgentSession, *messages: Any) -> AgentResponse[Any]:
+        agent = counter().as_agent()
+        given = list(messages)
+        how: Any = {"session": session, "checkpoint_storage": storage}
+        if is_stream:
+            found: AgentResponse[Any] = await agent.run(
+                given, **how, stream=True
+            ).get_final_response()
+            return found
+        return cast("AgentResponse[Any]", await agent.run(given, **how))
+
+    def answer(name: str, value: str) -> Message:
+        return Message("tool", [Content.from_function_result(call_id=name, result=value)])
+
+    sessions = {"fish": AgentSession(), "birds": AgentSession()}
+    for topic, session in sessions.items():
+        assert (await say(session, topic)).user_input_requests
+    sessions = {topic: in_another_process(each) for topic, each in sessions.items()}
+    for topic, value in (("birds", "20"), ("fish", "1")):
+        [request] = (await say(sessions[topic], answer("first", value))).user_input_requests
+        assert request.id == "second"
+        sessions[topic] = in_another_process(sessions[topic])
+    assert (await say(sessions["fish"], answer("second", "2"))).text == "3 fish"
+    assert (await say(sessions["birds"], answer("second", "2"))).text == "22 birds"
+    # What was answered is not open any more: what comes now begins anew.
+    [request] = (await say(in_another_process(sessions["fish"]), "dogs")).user_input_requests
+    assert request.id == "first"
+    assert len(await storage.list_runs()) == 3
+
+
+async def test_in_a_workflow_too_an_answer_finds_its_run_from_another_process() -> None:
+    functions, graphs = InMemoryCheckpointStorage(), InMemoryCheckpointStorage()
+
+    critic = ScriptedAgent("Good.", name="critic")
+
+    def build() -> Any:
+        made = counter().build(checkpoint_storage=functions).as_agent(name="counter")
+        builder = WorkflowBuilder(start_executor=made, checkpoint_storage=graphs, name="graph")
+        return builder.add_edge(made, critic).build()
+
+    [event] = (await build().run("fish")).get_request_info_events()
+    for value in (1, 2):
+        checkpoint = await graphs.get_latest(workflow_name="graph")
+        assert checkpoint is not None
+        data = event.data
+        answer = Content.from_function_result(call_id=data.id, result=str(value))
+        result = await build().run(
+            checkpoint_id=checkpoint.checkpoint_id, responses={event.request_id: answer}
+        )
+        [event] = result.get_request_info_events() or [event]
+    assert [message.text for message in critic.seen[0].messages][-1] == "3 fish"
 
 
 async def test_it_takes_part_in_a_workflow_and_asks_through_it() -> None:

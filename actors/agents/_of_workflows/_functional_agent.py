@@ -300,9 +300,11 @@ def _answer_of(
         name, value = item.call_id, item.result
     else:
         return None
+    if name is None:
+        return None
     if name in asked and not _fits(value, asked[name]):
         value = _said(value)
-    return (name, value) if name and (anything or name in asked) else None
+    return (name, value) if anything or name in asked else None
 
 
 def _said(value: Any) -> Any:

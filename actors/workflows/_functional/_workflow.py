@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import random
 import sys
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
@@ -13,6 +12,7 @@ import attrs
 
 from actors._core._turns._explore import chance
 from actors.workflows._front_door import front_door
+from actors.workflows._functional._beginning import Beginning, Kept
 from actors.workflows._functional._code import code_of
 from actors.workflows._functional._context import WorkflowRunContext
 from actors.workflows._functional._frames import current_frame
@@ -34,7 +34,7 @@ from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
     from actors._core._streams._feed import Feed
     from actors._core._supervision._decide import Supervision
@@ -43,32 +43,6 @@ if TYPE_CHECKING:
     from protocols._events import WorkflowEvent
 
 T = TypeVar("T")
-
-
-@attrs.frozen
-class _Kept:
-    """Where a run is kept, and from where in there it is to go on."""
-
-    storage: Any
-    checkpoint_id: str | None = None
-    allow_changes: bool = False
-
-
-@attrs.frozen
-class Beginning:
-    """What a run begins with.
-
-    Args:
-        message: what the function gets.
-        make_keeper: gives what is known already; may raise.
-        key: the run among those that wait, if it is one of these that goes on.
-        paused: that run.
-    """
-
-    message: Any
-    make_keeper: Callable[[], Keeper]
-    key: int | None = None
-    paused: Paused | None = None
 
 
 class FunctionalWorkflow(Generic[T]):
@@ -181,7 +155,7 @@ class FunctionalWorkflow(Generic[T]):
             given = () if message is NOTHING else (message,)
             child: T = await run_step(frame, self, given, {})
             return child
-        kept = _Kept(self.checkpoint_storage)
+        kept = Kept(self.checkpoint_storage)
         run = self._new_run(self._beginning(message, None, kept), None)
         result = await run.execute()
         if run.is_paused:
@@ -250,13 +224,37 @@ class FunctionalWorkflow(Generic[T]):
             WorkflowException: the run that is to be gone on with is already, or can't be told
                 from others.
         """
+        found: Awaitable[WorkflowRunResult] | RunStream = self.begin(
+            message,
+            stream=stream,
+            responses=responses,
+            checkpoint_id=checkpoint_id,
+            checkpoint_storage=checkpoint_storage,
+            include_status_events=include_status_events,
+            allow_changes=allow_changes,
+        )
+        return found
+
+    def begin(
+        self,
+        message: Any,
+        *,
+        stream: bool,
+        responses: Mapping[str, Any] | None,
+        checkpoint_id: str | None,
+        checkpoint_storage: Any,
+        include_status_events: bool = False,
+        allow_changes: bool = False,
+        told: Callable[[Paused | None], object] | None = None,
+    ) -> Any:
+        """`run`, for whoever keeps what it may pause with: *told* hears of that."""
         if isinstance(message, WorkflowMessage):
             message = message.data
         storage = self.checkpoint_storage if checkpoint_storage is None else checkpoint_storage
         self._check_beginning(message, responses, checkpoint_id, storage)
-        kept = _Kept(storage, checkpoint_id, allow_changes)
+        kept = Kept(storage, checkpoint_id, allow_changes)
         given = NOTHING if message is None else message
-        beginning = self._beginning(given, responses, kept)
+        beginning = attrs.evolve(self._beginning(given, responses, kept), told=told)
 
         def make_run(feed: Feed[WorkflowEvent] | None) -> FunctionalRun:
             return self._new_run(beginning, feed, include_status_events=include_status_events)
@@ -302,7 +300,7 @@ class FunctionalWorkflow(Generic[T]):
             )
 
     def _beginning(
-        self, message: Any, responses: Mapping[str, Any] | None, kept: _Kept
+        self, message: Any, responses: Mapping[str, Any] | None, kept: Kept
     ) -> Beginning:
         """Check all that can be checked now, and say what a run begins with."""
         if kept.checkpoint_id is not None:
@@ -371,11 +369,14 @@ class FunctionalWorkflow(Generic[T]):
                 beginning.paused.checkpoint_id = keeper.checkpoint_id
             is_done = is_waiting or run.status is WorkflowRunState.IDLE
             self._waiting.give_back(beginning.key, is_done=is_done)
+        paused = None
         if is_waiting:
             paused = Paused(
                 run.message, run.journal, run.requests, keeper.storage, keeper.checkpoint_id
             )
             self._waiting.add(cast("Any", paused), since)
+        if beginning.told is not None and (is_waiting or run.status is WorkflowRunState.IDLE):
+            beginning.told(paused)
 
     def as_agent(
         self,
