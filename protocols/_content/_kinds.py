@@ -1,14 +1,14 @@
-"""One factory per kind of content item."""
+"""One factory per kind of content item; those of what services do are in the base class."""
 
 from __future__ import annotations
 
 import json
 import logging
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from protocols._content._fields import Annotation, ContentFields
-from protocols._errors import ContentError
+from protocols._content._service_kinds import CommonFields, ServiceKinds
+from protocols._content._uris import checked_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,25 +17,12 @@ if TYPE_CHECKING:
     from protocols._content._item import Content
 
 _LOG: Final = logging.getLogger(__name__)
-_KNOWN_SCHEMES: Final = frozenset({"data", "file", "ftp", "gs", "http", "https", "s3"})
 
 
-class CommonFields(TypedDict, total=False):
-    """The keywords that every factory takes."""
-
-    annotations: Sequence[Annotation] | None
-    additional_properties: Mapping[str, Any] | None
-    raw_representation: Any
-
-
-class ContentKinds(ContentFields):
+class ContentKinds(ServiceKinds):
     """The factories; each says what its kind means, the fields are described with the class."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self, type: str, **fields: Any) -> None: ...  # noqa: A002  # the name of the field
 
     @classmethod
     def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
@@ -78,7 +65,7 @@ class ContentKinds(ContentFields):
         Raises:
             ContentError: that is no URI, or a data URI that isn't base64.
         """
-        scheme = _checked_scheme(uri)
+        scheme = checked_scheme(uri)
         if media_type is None and scheme == "data":
             media_type = uri[5:].partition(",")[0].partition(";")[0] or None
         if media_type is None:
@@ -206,194 +193,6 @@ class ContentKinds(ContentFields):
             "oauth_consent_request", consent_link=consent_link, user_input_request=True, **common
         )
 
-    @classmethod
-    def from_hosted_file(
-        cls,
-        file_id: str,
-        *,
-        media_type: str | None = None,
-        name: str | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Name a file that the service holds."""
-        return cls("hosted_file", file_id=file_id, media_type=media_type, name=name, **common)
-
-    @classmethod
-    def from_hosted_vector_store(
-        cls, vector_store_id: str, **common: Unpack[CommonFields]
-    ) -> Self:
-        """Name a vector store that the service holds."""
-        return cls("hosted_vector_store", vector_store_id=vector_store_id, **common)
-
-    @classmethod
-    def from_mcp_server_tool_call(
-        cls,
-        call_id: str,
-        tool_name: str,
-        *,
-        server_name: str | None = None,
-        arguments: str | Mapping[str, Any] | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Report a call that the service made to an MCP server."""
-        return cls(
-            "mcp_server_tool_call",
-            call_id=call_id,
-            tool_name=tool_name,
-            server_name=server_name,
-            arguments=arguments,
-            **common,
-        )
-
-    @classmethod
-    def from_mcp_server_tool_result(
-        cls, call_id: str, *, output: Any = None, **common: Unpack[CommonFields]
-    ) -> Self:
-        """Report what an MCP server answered to the service."""
-        return cls("mcp_server_tool_result", call_id=call_id, output=output, **common)
-
-    @classmethod
-    def from_code_interpreter_tool_call(
-        cls,
-        *,
-        call_id: str | None = None,
-        inputs: Sequence[Content] | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Report code that the service ran."""
-        return cls("code_interpreter_tool_call", call_id=call_id, inputs=inputs, **common)
-
-    @classmethod
-    def from_code_interpreter_tool_result(
-        cls,
-        *,
-        call_id: str | None = None,
-        outputs: Sequence[Content] | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Report what came of code that the service ran."""
-        return cls("code_interpreter_tool_result", call_id=call_id, outputs=outputs, **common)
-
-    @classmethod
-    def from_image_generation_tool_call(
-        cls, *, image_id: str | None = None, **common: Unpack[CommonFields]
-    ) -> Self:
-        """Report that the service makes an image."""
-        return cls("image_generation_tool_call", image_id=image_id, **common)
-
-    @classmethod
-    def from_image_generation_tool_result(
-        cls,
-        *,
-        image_id: str | None = None,
-        outputs: Any = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Report the image that the service made."""
-        return cls("image_generation_tool_result", image_id=image_id, outputs=outputs, **common)
-
-    @classmethod
-    def from_search_tool_call(
-        cls,
-        call_id: str,
-        *,
-        tool_name: str | None = None,
-        arguments: str | Mapping[str, Any] | None = None,
-        status: str | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Report a search that the service made."""
-        return cls(
-            "search_tool_call",
-            call_id=call_id,
-            tool_name=tool_name,
-            arguments=arguments,
-            status=status,
-            **common,
-        )
-
-    @classmethod
-    def from_search_tool_result(
-        cls,
-        call_id: str,
-        *,
-        tool_name: str | None = None,
-        result: Any = None,
-        items: Sequence[Content] | None = None,
-        status: str | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Report what a search of the service found."""
-        return cls(
-            "search_tool_result",
-            call_id=call_id,
-            tool_name=tool_name,
-            result=result,
-            items=items,
-            status=status,
-            **common,
-        )
-
-    @classmethod
-    def from_shell_tool_call(
-        cls,
-        *,
-        call_id: str | None = None,
-        commands: Sequence[str] | None = None,
-        timeout_ms: int | None = None,
-        max_output_length: int | None = None,
-        status: str | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Make a call of a shell; the time limit is in milliseconds, the length in characters."""
-        return cls(
-            "shell_tool_call",
-            call_id=call_id,
-            commands=commands,
-            timeout_ms=timeout_ms,
-            max_output_length=max_output_length,
-            status=status,
-            **common,
-        )
-
-    @classmethod
-    def from_shell_tool_result(
-        cls,
-        *,
-        call_id: str | None = None,
-        outputs: Sequence[Content] | None = None,
-        max_output_length: int | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Make the result of a shell call: one ``shell_command_output`` per command."""
-        return cls(
-            "shell_tool_result",
-            call_id=call_id,
-            outputs=outputs,
-            max_output_length=max_output_length,
-            **common,
-        )
-
-    @classmethod
-    def from_shell_command_output(
-        cls,
-        *,
-        stdout: str | None = None,
-        stderr: str | None = None,
-        exit_code: int | None = None,
-        timed_out: bool | None = None,
-        **common: Unpack[CommonFields],
-    ) -> Self:
-        """Make the output of one command of a shell."""
-        return cls(
-            "shell_command_output",
-            stdout=stdout,
-            stderr=stderr,
-            exit_code=exit_code,
-            timed_out=timed_out,
-            **common,
-        )
-
 
 def _result_items(cls: Any, result: Any) -> list[Any]:
     if isinstance(result, list | tuple) and result:
@@ -413,25 +212,3 @@ def _result_text(result: Any) -> str:
         return json.dumps(result, default=str, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return str(result)
-
-
-def _checked_scheme(uri: str) -> str:
-    scheme, colon, rest = uri.partition(":")
-    if not colon or not scheme:
-        raise ContentError(f"{uri[:80]!r} is no URI: it needs a scheme, such as https:// or data:")
-    scheme = scheme.lower()
-    if scheme not in _KNOWN_SCHEMES:
-        _LOG.info("URI with a scheme that we don't know: %.80s", uri)
-    if scheme == "data":
-        _check_data_uri(rest)
-    return scheme
-
-
-def _check_data_uri(rest: str) -> None:
-    head, comma, _ = rest.partition(",")
-    if not comma:
-        raise ContentError("a data URI needs a comma between its media type and its data")
-    # Parameters such as charset=utf-8 may precede the marker; an encoding stands last, bare.
-    *_, last = head.split(";")
-    if ";" in head and "=" not in last and last.lower() != "base64":
-        raise ContentError(f"a data URI may be base64 or plain, not {last!r}")
