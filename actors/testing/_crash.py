@@ -11,7 +11,7 @@ from actors._core._cell import Cell as ActorCell
 from actors._core._turns._explore import Explorer
 from actors.testing._leaks import leaks
 from actors.testing._points import REPLAY, Scenario, quick_collections, replayed, run_point
-from actors.workflows._functional._run import Body
+from actors.workflows._functional._body import Body
 from actors.workflows._functional._stepping import Call
 from actors.workflows._running._cell import ExecutorCell
 

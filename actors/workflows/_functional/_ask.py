@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from actors._core._turns._tasks import checkpoint_if_cancelled, current_task
+from actors._core._turns._tasks import checkpoint_if_cancelled
 from actors.workflows._functional._digest import digest_of
 from actors.workflows._functional._journal import Asked
 from protocols._events import WorkflowEvent, WorkflowRunState
@@ -31,23 +31,17 @@ async def ask(frame: Frame, data: Any, response_type: Any, request_id: str | Non
     asked = _identify(frame, data, response_type, request_id)
     if asked.path in run.journal.answers:
         return run.keeper.given(run.journal.answers[asked.path])
-    if (other := run.waiting.get(asked.request_id)) is not None:
-        raise ValueError(
-            f"{asked.source!r} asks under the id {asked.request_id!r}, and so does "
-            f"{other.source!r}, which still waits for its answer; give each its own request_id"
-        )
-    if not asked.is_same(run.journal.asked.get(asked.path)):
-        await run.keeper.record(asked)
-    run.emit(_event(frame, asked))
-    if run.status is WorkflowRunState.IN_PROGRESS:
-        run.reports.say(WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
-    task = current_task()
-    parked = run.park(task, asked)
+    pause = run.pause
+    pause.claim(asked)
     try:
-        await parked.is_over.wait()
+        if not asked.is_same(run.journal.asked.get(asked.path)):
+            await run.keeper.record(asked)
+        run.emit(_event(frame, asked))
+        if run.status is WorkflowRunState.IN_PROGRESS:
+            run.reports.say(WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
+        await pause.wait(asked)
     finally:
-        run.unpark(task)
-    raise parked.error
+        pause.drop(asked)
 
 
 def _identify(frame: Frame, data: Any, response_type: Any, request_id: str | None) -> Asked:

@@ -27,6 +27,8 @@ class Keeper:
 
     waits_at_end = False
     """Whether something is still to be kept when the run has ended."""
+    is_writing = False
+    """Whether somebody waits until something is kept."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal

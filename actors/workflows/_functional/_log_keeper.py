@@ -88,6 +88,7 @@ class LogKeeper(Keeper):
         self.waits_at_end = durability != "sync"
         # What is new and is written at the end only.
         self._gathered: Commit | None = None
+        self._writing = 0
         # What went wrong with a commit that nobody waits for.
         self._error: BaseException | None = None
         self._logs = Logs(storage, name)
@@ -100,6 +101,11 @@ class LogKeeper(Keeper):
     def storage(self) -> CheckpointStorage:
         """Where the run is kept."""
         return self._logs.storage
+
+    @property
+    def is_writing(self) -> bool:  # type: ignore[override]  # a keeper that lasts finds out
+        """Whether somebody waits until something is safe."""
+        return self._writing > 0
 
     @property
     def run_id(self) -> str:
@@ -264,9 +270,13 @@ class LogKeeper(Keeper):
         saving = Saving()
         if self._log.append(commit, saving):
             return  # noqa: ASYNC910
-        if isinstance(self._log, ForeignLog):
-            await self._log.flush()
-        await saving.wait()
+        self._writing += 1
+        try:
+            if isinstance(self._log, ForeignLog):
+                await self._log.flush()
+            await saving.wait()
+        finally:
+            self._writing -= 1
 
 
 def _kind_of_end(status: WorkflowRunState) -> CommitKind:

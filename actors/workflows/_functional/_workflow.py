@@ -158,7 +158,7 @@ class FunctionalWorkflow(Generic[T]):
         kept = Kept(self.checkpoint_storage)
         run = self._new_run(self._beginning(message, None, kept), None)
         result = await run.execute()
-        if run.is_paused:
+        if run.waits_for_people:
             asked = ", ".join(repr(e.request_id) for e in result.get_request_info_events())
             raise WorkflowException(
                 f"workflow {self.name!r} waits for answers to {asked}, so that its function has "

@@ -10,6 +10,8 @@ import abc
 import contextvars
 from typing import TYPE_CHECKING, Any
 
+import trio
+
 from actors._core._turns._dispatch import Dispatcher
 from actors._core._turns._inline import run_inline
 from actors._core._turns._turn import bare, split
@@ -18,8 +20,6 @@ from protocols._events import WorkflowErrorDetails, WorkflowEvent, WorkflowRunSt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import trio
 
     from actors.workflows._running._reports import EventSink
     from actors.workflows._running._result import WorkflowRunResult
@@ -72,8 +72,57 @@ class Life(abc.ABC):
             Exception: what failed the run, bare.
             trio.Cancelled: if the caller was cancelled.
         """
+        if self.waits_for_store:
+            return await self._execute_stored()
         result: WorkflowRunResult = await run_inline(self.dispatcher, self._start, self._finish)
         return result
+
+    async def _execute_stored(self) -> WorkflowRunResult:
+        """Execute, with a store that is waited for before and after."""
+        escaped: BaseException | None = None
+        try:
+            await self._open()
+            await run_inline(self.dispatcher, self._start, _reraise)
+        except BaseException as exc:  # noqa: BLE001, ASYNC103  (finish raises it again)
+            escaped = exc
+        try:
+            await self._close(escaped)
+        except trio.Cancelled as exc:  # noqa: ASYNC103  (finish raises it)
+            # The end of a run that went well is waited for; that was cancelled, too.
+            escaped = exc
+            await self._close(escaped)  # noqa: ASYNC102  (it shields itself)
+        try:
+            return self._finish(escaped)
+        finally:
+            del escaped  # its traceback refers to this frame: a cycle
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether there is a store to be waited for before the first turn, or after the last."""
+        return False
+
+    async def _open(self) -> None:  # noqa: B027, ASYNC910  (most have nothing to wait for)
+        """Wait until there is something to begin with."""
+
+    @abc.abstractmethod
+    async def _close(self, escaped: BaseException | None) -> None:
+        """Wait until all is safe; nothing runs any more. Shields itself, if something *escaped*."""
+
+    def status_after(self, escaped: BaseException | None) -> WorkflowRunState:
+        """Return how it ends, given what *escaped* from its turns."""
+        passing, real = (None, None) if escaped is None else split(escaped)
+        error = real if self.error is None else self.error
+        if isinstance(error, Exception):
+            return WorkflowRunState.FAILED
+        if error is not None or passing is not None or self.was_cancelled:
+            return WorkflowRunState.CANCELLED
+        is_waiting = self.waits_for_people
+        return WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if is_waiting else WorkflowRunState.IDLE
+
+    @property
+    @abc.abstractmethod
+    def waits_for_people(self) -> bool:
+        """Whether somebody has to answer before it can go on."""
 
     def cancel(self) -> None:
         """End the run now; whoever awaits it gets a result whose state is CANCELLED."""
@@ -151,8 +200,8 @@ class Life(abc.ABC):
             reports.say(self.end())
 
 
-def reraise(escaped: BaseException | None) -> None:
-    """Finish a dispatcher's work by raising what ended it, for who has more to do before the end."""
+def _reraise(escaped: BaseException | None) -> None:
+    """Finish a dispatcher's work by raising what ended it: there is more to do before the end."""
     try:
         if escaped is not None:
             raise escaped

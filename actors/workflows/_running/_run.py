@@ -8,12 +8,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-import trio
-
-from actors._core._turns._inline import run_inline
 from actors.workflows._running._conductor import Conductor
 from actors.workflows._running._idle import TimedReports, watch
-from actors.workflows._running._life import Life, reraise
+from actors.workflows._running._life import Life
 from actors.workflows._running._result import WorkflowRunResult
 from protocols._events import WorkflowRunState
 
@@ -93,35 +90,23 @@ class Run(Life):
         """The executors that this run has used so far."""
         return self.conductor.cells
 
-    async def execute(self) -> WorkflowRunResult:
-        """Run to the end in the caller's task, which is the first worker.
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether its commits are stored."""
+        return self.gate is not None
 
-        Raises:
-            Exception: what failed the run, bare.
-            trio.Cancelled: if the caller was cancelled.
-        """
-        if self.gate is None:
-            return await super().execute()
-        return await self._execute_behind(self.gate)
+    async def _open(self) -> None:  # noqa: ASYNC910  (waits for stores only)
+        if self.gate is not None:
+            await self.gate.open(self)
 
-    async def _execute_behind(self, gate: Gate) -> WorkflowRunResult:
-        """Execute with a gate, which has to wait for its store before and after."""
-        escaped: BaseException | None = None
-        try:
-            await gate.open(self)
-            await run_inline(self.dispatcher, self._start, reraise)
-        except BaseException as exc:  # noqa: BLE001, ASYNC103  (finish raises it again)
-            escaped = exc
-        try:
-            await gate.close(self, escaped)
-        except trio.Cancelled as exc:  # noqa: ASYNC103  (finish raises it)
-            # The end of a run that went well is waited for; that was cancelled, too.
-            escaped = exc
-            await gate.close(self, escaped)  # noqa: ASYNC102  (it shields itself)
-        try:
-            return self._finish(escaped)
-        finally:
-            del escaped  # its traceback refers to this frame: a cycle
+    async def _close(self, escaped: BaseException | None) -> None:  # noqa: ASYNC910  (waits for stores only)
+        if self.gate is not None:
+            await self.gate.close(self, escaped)
+
+    @property
+    def waits_for_people(self) -> bool:
+        """Whether requests are open."""
+        return bool(self.conductor.requests)
 
     @property
     def conductors(self) -> tuple[Conductor, ...]:

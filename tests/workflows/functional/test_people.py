@@ -20,6 +20,7 @@ from actors import (
     step,
     workflow,
 )
+from tests.durable.shaky import ShakyStorage
 from tests.workflows.functional.kit import IDLE, PENDING, answer_all, ids, steps, types, warnings
 
 Run = WorkflowRunContext
@@ -294,6 +295,43 @@ async def test_one_id_for_two_open_questions_is_refused() -> None:
 
     with pytest.raises(ValueError, match=r"'same'.*its own request_id"):
         await two.run()
+
+
+async def test_it_is_refused_however_long_the_storage_takes_with_the_first(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with trio.open_nursery() as nursery:
+
+        @workflow(checkpoint_storage=ShakyStorage(nursery, seconds=1.0))
+        async def two(ctx: Run) -> None:
+            await gather(
+                ctx.request_info("a", str, request_id="same"),
+                ctx.request_info("b", str, request_id="same"),
+            )
+
+        with pytest.raises(ValueError, match=r"'same'.*its own request_id"):
+            await two.run()
+
+
+async def test_a_run_does_not_pause_while_a_branch_waits_for_its_storage(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    @step
+    async def work() -> str:
+        return "done"
+
+    async with trio.open_nursery() as nursery:
+
+        @workflow(checkpoint_storage=ShakyStorage(nursery, seconds=1.0))
+        async def both(ctx: Run) -> None:
+            async def later() -> None:
+                await trio.sleep(0.5)
+                await ctx.request_info(await work(), str, request_id="second")
+
+            await gather(ctx.request_info("?", str, request_id="first"), later())
+
+        result = await both.run()
+        assert set(ids(result).values()) == {"first", "second"}
 
 
 async def test_anybody_deep_inside_may_ask() -> None:
