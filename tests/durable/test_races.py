@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from actors.checkpoint import open_storage
+from tests.durable import racing_functions
 from tests.durable.racing import NAMES, Taken, make
 
 Request = pytest.FixtureRequest
@@ -40,9 +41,9 @@ async def leave_a_run(url: str, folder: Path) -> str:
     return run.run_id
 
 
-def race(url: str, folder: Path, meets: int) -> list[str]:
+def race(url: str, folder: Path, meets: int, module: str = "tests.durable.racing") -> list[str]:
     """Start both at once; return how they ended."""
-    command = [sys.executable, "-m", "tests.durable.racing", url, str(folder)]
+    command = [sys.executable, "-m", module, url, str(folder)]
     started = [
         subprocess.Popen(
             [*command, who, str(meets)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -111,3 +112,65 @@ async def test_whoever_comes_too_late_for_the_run_has_one_of_its_own(
     # Who took the run over when the other one was just done tells the same story.
     assert told <= {json.dumps(each) for each in stories if len(each) == len(NAMES)}
     assert all(len(each) == len(set(each)) <= len(NAMES) for each in stories)
+
+
+# ----------------------------------------------------------------------------- functions
+
+FUNCTION = "tests.durable.racing_functions"
+
+
+async def leave_a_function(url: str, folder: Path) -> str:
+    async with open_storage(url) as storage:
+        with pytest.raises(ValueError, match="leave it"):
+            await racing_functions.make(folder, "first", 0).run(checkpoint_storage=storage)
+        (run,) = await storage.list_runs()
+        place = (await storage.list_infos())[-1].checkpoint_id
+    (folder / "place").write_text(place)
+    return run.run_id
+
+
+def paid(entries: Mapping[str, Any]) -> list[str]:
+    """What the steps of a run came to, in their order."""
+    return sorted(
+        (value[1] for key, value in entries.items() if key.startswith("step/")),
+        key=lambda each: NAMES.index(each.split()[0]),
+    )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+async def test_of_two_processes_that_go_on_with_one_function_one_is_fenced_out_and_stops(
+    kind: str, url: str, tmp_path: Path
+) -> None:
+    run_id = await leave_a_function(url, tmp_path)
+    outcomes = dict(zip(PROCESSES, race(url, tmp_path, 2, FUNCTION), strict=True))
+    (winner,) = [who for who, found in outcomes.items() if found.startswith("[")]
+    (loser,) = [who for who, found in outcomes.items() if found.startswith("StaleWriterError: ")]
+    assert run_id in outcomes[loser]
+    wanted = [
+        f"{name} by {who}" for name, who in zip(NAMES, ["first", *[winner] * 3], strict=True)
+    ]
+    assert json.loads(outcomes[winner]) == wanted
+    assert paid(await stored(url, run_id)) == wanted
+    # Who was fenced out has learnt it before it did anything.
+    world = Counter((tmp_path / "world").read_text().split("\n")[:-1])
+    assert world == {f"paid {name}": 1 for name in NAMES}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+async def test_whoever_comes_too_late_for_a_function_has_a_run_of_its_own(
+    kind: str, url: str, tmp_path: Path
+) -> None:
+    run_id = await leave_a_function(url, tmp_path)
+    outcomes = race(url, tmp_path, 1, FUNCTION)
+    async with open_storage(url) as storage:
+        runs = await storage.list_runs()
+        stories = [paid((await storage.read_run(run.run_id)).values()) for run in runs]
+    assert len([run for run in runs if run.forked_from]) == len(runs) - 1 <= 1
+    assert run_id in {run.run_id for run in runs}
+    assert [found for found in outcomes if not found.startswith(ENDS)] == []
+    told = {found for found in outcomes if found.startswith("[")}
+    assert told <= {json.dumps(each) for each in stories if len(each) == len(NAMES)}
+    # One log never holds two stories.
+    assert all(
+        [each.split()[0] for each in story] == list(NAMES[: len(story)]) for story in stories
+    )
