@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import hypothesis.strategies as st
 from hypothesis import given
 
+from actors.checkpoint import FileCheckpointStorage
 from actors.workflows._durable._suspects import judge
+from tests.durable.make_v1 import build
+
+V1 = Path(__file__).parent / "v1"
 
 
 def test_after_one_crash_everything_goes_on_together() -> None:
@@ -67,3 +74,17 @@ def test_the_killer_alone_is_given_up_after_its_attempts(
     assert kills >= max_attempts
     if max_attempts > 2:
         assert verdict.given_up == {killer: max_attempts}
+
+
+async def test_what_the_first_versions_held_back_by_number_is_not_blamed_either(
+    tmp_path: Path,
+) -> None:
+    """Both messages were there at two crashes; at the third, one of the two was held back."""
+    storage = FileCheckpointStorage(shutil.copytree(V1, tmp_path / "v1"))
+    (run,) = await storage.list_runs()
+    assert (await storage.read_run(run.run_id)).values()["held"] == (3,)
+    result = await build(storage).run(checkpoint_id=(await storage.list_infos())[-1].checkpoint_id)
+    assert result.get_outputs() == ["beside 1"]
+    assert [(each.source_executor_id, each.message) for each in result.undelivered] == [
+        ("start", 1)
+    ]
