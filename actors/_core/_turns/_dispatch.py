@@ -122,7 +122,6 @@ class Dispatcher:
         fatal: told of an error out of a turn that isn't an ``Exception``, a KeyboardInterrupt
             mostly. None: it passes through the worker to whoever awaits that.
         workers: which task is which worker; given if several dispatchers keep one account.
-        max_workers: no more tasks than this.
         exposed: whether Ctrl-C may interrupt the cells' coroutines by themselves (see `expose`).
             Others are wrapped.
     """
@@ -133,7 +132,6 @@ class Dispatcher:
         *,
         fatal: Callable[[BaseException], None] | None = None,
         workers: dict[Task, Worker] | None = None,
-        max_workers: float = float("inf"),
         exposed: bool = False,
     ) -> None:
         self.ready: deque[Cell] = deque()
@@ -143,10 +141,8 @@ class Dispatcher:
         self.closed = False
         self.lookers = 0
         self.workers: dict[Task, Worker] = {} if workers is None else workers
-        self._size = 0
-        self._max_workers = max_workers
+        self._size = 0  # of the pool: the workers, and those that are being started
         self._parked: list[Task] = []
-        self._starting = 0
         if choose is None and (explorer := exploring.get()) is not None:
             choose = explorer.choose
         self._choose = choose
@@ -178,7 +174,7 @@ class Dispatcher:
         """Start no more turns, and cancel those that are in progress."""
         self.closed = True
         # A lone worker that is looking, most likely our caller, sees the flag by itself.
-        nobody_waits = not self._starting and self.lookers == self._size <= 1
+        nobody_waits = self.lookers == self._size <= 1
         if self.nursery is not None and not nobody_waits:
             self.nursery.cancel_scope.cancel()
 
@@ -209,14 +205,14 @@ class Dispatcher:
         if self._parked:
             self.lookers += 1
             reschedule(self._parked.pop())
-        elif self.nursery is not None and self._size + self._starting < self._max_workers:
+        elif self.nursery is not None:
             self.lookers += 1
-            self._starting += 1
+            self._size += 1
             self.nursery.start_soon(self._start_worker, name="actors worker")
 
     @enable_ki_protection
     async def _start_worker(self) -> None:
-        self._starting -= 1
+        self._size -= 1
         self.lookers -= 1
         await self.work(spare=True)
 
