@@ -440,35 +440,156 @@ async def test_a_flood_to_one_actor_does_not_starve_the_others(autojump_clock: A
         assert await other.ask(1) <= BATCH
 
 
+# ------------------------------------------------------------------------- by hand
+
+
+class Once:
+    """A cell with one turn, an async function."""
+
+    name = "once"
+
+    def __init__(self, act: Any) -> None:
+        self.act = act
+        self.context = contextvars.copy_context()
+        self.has_begun = False
+
+    def begin(self, worker: Any) -> Any:
+        self.has_begun = True
+        return self.act()
+
+    def done(self) -> bool:
+        return False
+
+    def not_done(self, error: BaseException | None) -> bool:
+        assert error is None
+        return False
+
+
 async def test_work_may_be_driven_by_hand() -> None:
     """A run drives its own dispatcher: the caller's task is the first worker."""
+    tasks: list[Any] = []
 
-    class Once:
-        name = "once"
-
-        def __init__(self, dispatcher: Dispatcher) -> None:
-            self.dispatcher = dispatcher
-            self.context = contextvars.copy_context()
-            self.task: Any = None
-
-        def begin(self, worker: Any) -> Any:
-            return self.act()
-
-        async def act(self) -> None:
-            self.task = trio.lowlevel.current_task()
-
-        def done(self) -> bool:
-            self.dispatcher.close()
-            return False
-
-        def not_done(self, error: BaseException | None) -> bool:
-            raise AssertionError(error)
+    async def turn() -> None:
+        tasks.append(trio.lowlevel.current_task())
+        dispatcher.close()
 
     dispatcher = Dispatcher()
     async with trio.open_nursery() as nursery:
         dispatcher.nursery = nursery
-        cell = Once(dispatcher)
-        dispatcher.ready.append(cell)
+        dispatcher.ready.append(Once(turn))
         await dispatcher.work()
-    assert cell.task is trio.lowlevel.current_task()
+        dispatcher.close()  # once more, and of no account
+        assert not nursery.cancel_scope.cancel_called
+    assert tasks == [trio.lowlevel.current_task()]
     assert not dispatcher.workers
+
+
+async def test_a_lone_worker_that_was_started_sees_by_itself_that_all_is_over() -> None:
+    async def turn() -> None:
+        dispatcher.close()
+
+    dispatcher = Dispatcher()
+    async with trio.open_nursery() as nursery:
+        dispatcher.nursery = nursery
+        dispatcher.schedule(Once(turn))
+        while nursery.child_tasks:
+            await trio.lowlevel.checkpoint()
+        assert not nursery.cancel_scope.cancel_called
+
+
+@pytest.mark.parametrize("closer_waits", [True, False])
+async def test_closing_ends_whoever_waits(closer_waits: bool, autojump_clock: Any) -> None:
+    """A turn of the caller's, a turn of another worker, and a worker that is parked."""
+
+    async def close() -> None:
+        if closer_waits:
+            await trio.sleep(1)
+        dispatcher.close()
+
+    dispatcher = Dispatcher()
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            dispatcher.nursery = nursery
+            for act in (trio.sleep_forever, trio.lowlevel.checkpoint, close):
+                dispatcher.ready.append(Once(act))
+            await dispatcher.work()
+    assert not dispatcher.workers
+
+
+async def test_closing_ends_a_turn_that_waits_alone(autojump_clock: Any) -> None:
+    dispatcher = Dispatcher()
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            dispatcher.nursery = nursery
+            dispatcher.ready.append(Once(trio.sleep_forever))
+            nursery.start_soon(dispatcher.work)
+            await wait_all_tasks_blocked()
+            dispatcher.close()
+
+
+async def test_under_a_cancellation_no_turn_begins() -> None:
+    dispatcher = Dispatcher()
+    cell = Once(trio.lowlevel.checkpoint)
+    dispatcher.ready.append(cell)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await dispatcher.work()
+    assert scope.cancelled_caught
+    assert not cell.has_begun
+
+
+async def test_the_callers_task_works_to_the_end_however_many_workers_are_parked(
+    autojump_clock: Any,
+) -> None:
+    async def wait() -> None:
+        await trio.sleep(1)
+
+    async def last() -> None:
+        await trio.sleep(2)
+
+    dispatcher = Dispatcher()
+    async with trio.open_nursery() as nursery:
+        dispatcher.nursery = nursery
+        dispatcher.ready.append(Once(last))
+        dispatcher.ready.extend(Once(wait) for _ in range(2 * MAX_PARKED))
+        with trio.move_on_after(4) as scope:
+            await dispatcher.work()
+        assert scope.cancelled_caught
+        nursery.cancel_scope.cancel()
+
+
+async def test_after_a_burst_there_is_somebody_for_who_comes_next(autojump_clock: Any) -> None:
+    """Workers that end with others to spare are looked for no more."""
+
+    async def wait(ctx: ActorContext) -> None:
+        await trio.sleep(1)
+
+    async with open_system() as system:
+        for _ in range(3 * MAX_PARKED):
+            system.spawn(Doer).tell_nowait(wait)
+        await trio.sleep(2)
+        await wait_all_tasks_blocked()
+        assert system.dispatcher.lookers == 0
+        with trio.fail_after(1):
+            await system.spawn(Doer).ask(nothing)
+
+
+async def test_after_a_wait_the_turns_are_counted_anew(autojump_clock: Any) -> None:
+    steps: list[int] = []
+
+    class Busy(Actor):
+        @handler
+        async def on(self, message: bool, ctx: ActorContext) -> None:
+            if message:
+                await trio.lowlevel.checkpoint()
+            step.add()
+            steps.append(step.count)
+
+    async with open_system() as system:
+        with LongestStep() as step:
+            ref = system.spawn(Busy, mailbox=MailboxPolicy(capacity=1000))
+            for n in range(40 + BATCH + 1):
+                ref.tell_nowait(n == 40)
+            await wait_all_tasks_blocked()
+    # The turn that waits is the first of a batch.
+    assert steps == [*range(1, 41), *range(1, BATCH + 1), 1]
