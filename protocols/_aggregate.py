@@ -198,9 +198,11 @@ def _shared_fields(
     kind: type[Any],
 ) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
     """Return the fields of an update that are the response's, and what reads them all at once."""
-    if not attrs.has(kind):  # none of ours: who knows which of them it has
-        return _LAST_WINS, lambda one: tuple(getattr(one, name, None) for name in _LAST_WINS)
     names = tuple(name for name in _LAST_WINS if hasattr(kind, name))
+    # Of a class of another make nobody knows which of them its objects have.
+    is_known = attrs.has(kind) and all(each.name in dir(kind) for each in attrs.fields(kind))
+    if not is_known or len(names) < 2:  # noqa: PLR2004 (of one alone, it gives no tuple)
+        return _LAST_WINS, lambda one: tuple(getattr(one, name, None) for name in _LAST_WINS)
     return names, attrgetter(*names)
 
 

@@ -47,11 +47,16 @@ def quickly_made(cls: type[T]) -> type[T]:
     careful = vars(cls)[name]
     _check(cls)
 
+    @functools.cache
+    def made() -> Any:
+        return _made(cls, name, careful)
+
     @functools.wraps(careful)
     def make_first(self: T, *args: Any, **kwargs: Any) -> None:
+        # Somebody may have put something around this by then, which stays where it is.
         if vars(cls)[name] is make_first:
-            setattr(cls, name, _made(cls, name, careful))
-        vars(cls)[name](self, *args, **kwargs)
+            setattr(cls, name, made())
+        made()(self, *args, **kwargs)
 
     setattr(cls, name, make_first)
     return cls
@@ -59,11 +64,19 @@ def quickly_made(cls: type[T]) -> type[T]:
 
 def _check(cls: type[Any]) -> None:
     fields: tuple[Any, ...] = attrs.fields(cls)
+    assert "__slots__" in vars(cls), f"{cls.__name__} has no slots"
     assert not any(each.validator for each in fields), f"{cls.__name__} has validators"
     assert not any(isinstance(each.default, _FACTORY) for each in fields), (
         f"{cls.__name__} has factories"
     )
+    assert not any(isinstance(each.converter, attrs.Converter) for each in fields), (
+        f"{cls.__name__} has converters that want more than a value"
+    )
+    assert not any(each.converter and not each.init for each in fields), (
+        f"{cls.__name__} converts what nobody gives"
+    )
     assert not hasattr(cls, "__attrs_post_init__"), f"{cls.__name__} does more after its init"
+    assert "_attrs_cached_hash" not in dir(cls), f"{cls.__name__} keeps its hash"
 
 
 def _made(cls: type[Any], name: str, careful: Any) -> Any:

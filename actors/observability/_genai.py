@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from actors.observability._names import OtelAttr
@@ -10,7 +10,7 @@ from actors.observability._operations import as_json, measure
 from protocols._frozen import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from protocols._content._item import Content
     from protocols._message import Message
@@ -23,6 +23,19 @@ _USAGE: Final = {
     "cache_read_input_token_count": OtelAttr.CACHE_READ_INPUT_TOKENS,
     "reasoning_output_token_count": OtelAttr.REASONING_OUTPUT_TOKENS,
 }
+# Of a tool that a service runs. The rest is how it is reached and for whom: keys, places, files.
+_TOLD_OF_TOOLS: Final = (
+    "type",
+    "name",
+    "description",
+    "parameters",
+    "function",
+    "strict",
+    "server_label",
+    "server_description",
+    "allowed_tools",
+    "require_approval",
+)
 _OPTIONS: Final = {
     "max_tokens": OtelAttr.REQUEST_MAX_TOKENS,
     "temperature": OtelAttr.REQUEST_TEMPERATURE,
@@ -127,9 +140,11 @@ def _definitions(tools: Any) -> list[Any]:
 
 
 def _definition(tool: Any) -> Any:
+    if isinstance(tool, Mapping):
+        return {name: plain(tool[name]) for name in _TOLD_OF_TOOLS if name in tool}
     name, parameters = getattr(tool, "name", None), getattr(tool, "parameters", None)
     if name is None or parameters is None:
-        return json.loads(as_json(plain(tool) if isinstance(tool, dict) else str(tool)))
+        return str(name or type(tool).__name__)
     schema = parameters() if callable(parameters) else parameters
     described = {
         "name": name,

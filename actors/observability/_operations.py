@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+import traceback
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from actors.observability._names import OtelAttr
 from actors.observability._providers import NAME
 from actors.observability._settings import OBSERVABILITY_SETTINGS
+from protocols._errors import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -138,13 +140,23 @@ class Operation:
         kind = type(error).__name__
         self.labels = {**self.labels, OtelAttr.ERROR_TYPE.value: kind}
         if is_sensitive():
-            self.span.record_exception(error)
-            self.span.set_status(self._trace.StatusCode.ERROR, str(error))
+            self._tell(error)
         else:  # what an error says is often what a user has said
             self.span.add_event("exception", {"exception.type": kind})
             self.span.set_status(self._trace.StatusCode.ERROR)
         self.note({OtelAttr.ERROR_TYPE: kind})
         self.end()
+
+    def _tell(self, error: BaseException) -> None:
+        # By hand: the SDK's own way trusts errors to have a text.
+        kind, said = type(error), message_of(error)
+        known = {
+            "exception.type": f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
+            "exception.message": said,
+            "exception.stacktrace": "".join(traceback.format_exception(error)),
+        }
+        self.span.add_event("exception", known)
+        self.span.set_status(self._trace.StatusCode.ERROR, said)
 
     def end(self) -> None:
         """End; a second time does nothing."""
@@ -172,8 +184,18 @@ def measure(metric: str, value: float, labels: Mapping[str, Any]) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Attributes are plain; what isn't is told as JSON."""
-    return json.dumps(value, default=str, ensure_ascii=False)
+    """Attributes are plain; what isn't is told as JSON, or by its text. It is never an error."""
+    try:
+        return json.dumps(value, default=_text_of, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return _text_of(value)
+
+
+def _text_of(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 (the user's code; nobody may fail for being listened to)
+        return f"<{type(value).__name__}>"
 
 
 def _meters() -> Any:

@@ -523,6 +523,24 @@ async def test_entering_an_agent_enters_its_client() -> None:
         assert (await agent.run("hi")).text == "a"
 
 
+async def test_each_of_several_blocks_of_one_agent_leaves_what_it_has_entered() -> None:
+    log: list[str] = []
+
+    class Client(ScriptedChatClient[Any]):
+        async def __aenter__(self) -> Self:
+            log.append("in")
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            log.append("out")
+
+    agent = Agent(Client())
+    async with agent, agent:
+        assert log == ["in", "in"]
+    await agent.close()
+    assert log == ["in", "in", "out", "out"]
+
+
 async def test_an_agent_of_ones_own_can_tell_its_providers() -> None:
     recorder = Recorder("p")
 

@@ -63,6 +63,7 @@ def test_the_tool_is_declared_from_the_agent() -> None:
     assert ScriptedAgent(name="x").as_tool(name="n", description="d").description == "d"
     with pytest.raises(ValueError, match="no name"):
         ScriptedAgent(name=None).as_tool()
+    assert ScriptedAgent(name="@@@").as_tool().name == "agent"
 
 
 @both

@@ -11,7 +11,7 @@ import trio
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
-from actors import Agent, Content
+from actors import Agent, Content, OpenAIChatClient
 from actors.agents._middleware._builder import AgentBuilder
 from actors.agents._tools._decorator import tool
 from actors.observability import OBSERVABILITY_SETTINGS
@@ -224,3 +224,67 @@ async def test_switched_off_nothing_is_recorded(heard: Heard) -> None:
     OBSERVABILITY_SETTINGS.enable_instrumentation = False
     await an_agent("x").run("hi")
     assert heard.spans == []
+
+
+async def test_the_keys_of_a_services_tools_are_never_told(heard: Heard) -> None:
+    OBSERVABILITY_SETTINGS.enable_sensitive_data = True
+    served = OpenAIChatClient.get_mcp_tool(
+        name="docs",
+        url=f"https://user:{SECRET}@example.com?key={SECRET}",
+        headers={"Authorization": SECRET},
+        approval_mode="never_require",
+    )
+    await an_agent("x", tools=[served | {"authorization": SECRET}]).run("hi")
+    facts = heard.named("chat scripted").attributes or {}
+    assert json.loads(str(facts["gen_ai.tool.definitions"])) == [
+        {"type": "mcp", "server_label": "docs", "require_approval": "never"}
+    ]
+    assert SECRET not in everything(heard)
+
+
+class Unprintable:
+    """An object whose text is an error."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    "given", [{(1, 2): 3}, [Unprintable()], {"x": Unprintable()}], ids=["key", "item", "value"]
+)
+async def test_a_result_without_a_form_is_told_somehow_and_the_tool_has_run(
+    heard: Heard, given: Any
+) -> None:
+    OBSERVABILITY_SETTINGS.enable_sensitive_data = True
+
+    @tool(result_parser=lambda _: "fine")
+    def odd() -> Any:
+        """Return something odd."""
+        return given
+
+    call = Content.from_function_call("c1", "odd", arguments="{}")
+    response = await an_agent(call, "done", tools=[odd]).run("hi")
+    assert [item.result for item in response.messages[1].contents] == ["fine"]
+    assert heard.named("execute_tool odd").status.status_code is StatusCode.UNSET
+
+
+class BrokenError(Exception):
+    """An error that can't say what it is."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+async def test_an_error_that_cant_be_printed_is_told_and_stays_the_runs(heard: Heard) -> None:
+    OBSERVABILITY_SETTINGS.enable_sensitive_data = True
+    with pytest.raises(BrokenError):
+        await an_agent(BrokenError()).run("hi")
+    span = heard.named("chat scripted")
+    assert span.status.description == "(its __str__ raised ZeroDivisionError)"
+    [event] = span.events
+    assert event.name == "exception"
+    known = dict(event.attributes or {})
+    assert known["exception.type"] == f"{__name__}.BrokenError"
+    assert "BrokenError" in str(known["exception.stacktrace"])

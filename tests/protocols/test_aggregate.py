@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import attrs
 from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
@@ -254,6 +255,25 @@ def test_an_agents_response_takes_what_it_has_fields_for() -> None:
     assert AgentResponse.from_updates(parts) == AgentResponse(
         messages=[Message("assistant", ["ab"])], agent_id="w"
     )
+
+
+def test_fields_of_updates_of_another_make_count_too() -> None:
+    @attrs.define(slots=False)
+    class Theirs:
+        response_id: str
+        contents: Any = ()
+        role: str = "assistant"
+        author_name: Any = None
+        message_id: Any = None
+        additional_properties: Any = None
+        raw_representation: Any = None
+        continuation_token: Any = None
+
+    aggregate = Aggregate()
+    given: Any = Theirs("r1", [Content.from_text("hi")])
+    aggregate.add(given)
+
+    assert aggregate.fields({"response_id"})["response_id"] == "r1"
 
 
 def test_no_updates_make_an_empty_response() -> None:

@@ -116,12 +116,43 @@ def test_what_is_quick_can_still_be_referred_to_weakly_copied_and_evolved(kind: 
         made.raw_representation = 1
 
 
+def test_what_is_put_around_it_before_the_first_object_stays_around_it() -> None:
+    kind: Any = quickly_made(
+        attrs.make_class("Fresh", {"it": attrs.field()}, (Holder,), frozen=True, slots=True)
+    )
+    original = kind.__init__
+    seen: list[int] = []
+
+    def around(self: Any, it: int) -> None:
+        seen.append(it)
+        original(self, it)
+
+    kind.__init__ = around
+
+    assert [kind(1).it, kind(2).it, seen] == [1, 2, [1, 2]]
+
+
 @pytest.mark.parametrize(
-    "field", [attrs.field(validator=lambda *_: None), attrs.field(factory=list)]
+    "field",
+    [
+        attrs.field(validator=lambda *_: None),
+        attrs.field(factory=list),
+        attrs.field(default=1, init=False, converter=str),
+        attrs.field(converter=attrs.Converter(lambda value, _: value, takes_self=True)),
+    ],
 )
 def test_what_it_could_not_do_is_refused_where_the_class_is_made(field: Any) -> None:
     with pytest.raises(AssertionError):
-        quickly_made(attrs.make_class("Odd", {"it": field}, frozen=True))
+        quickly_made(attrs.make_class("Odd", {"it": field}, frozen=True, slots=True))
+
+
+def test_a_class_that_keeps_its_hash_is_refused() -> None:
+    with pytest.raises(AssertionError, match="hash"):
+        quickly_made(
+            attrs.make_class(
+                "Odd", {"it": attrs.field()}, (Holder,), frozen=True, slots=True, cache_hash=True
+            )
+        )
 
 
 def test_the_quickest_text_is_a_text() -> None:

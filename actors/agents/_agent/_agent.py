@@ -84,7 +84,8 @@ class RawAgent(BaseAgent, Generic[OptionsCoT]):
         self.default_options = merged_defaults(
             client, default_options, instructions=instructions, tools=tools
         )
-        self._entered: AsyncExitStack | None = None
+        # Several may have it open at a time.
+        self._entered: list[AsyncExitStack] = []
 
     @overload
     def run(
@@ -230,14 +231,12 @@ class RawAgent(BaseAgent, Generic[OptionsCoT]):
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()
         boxes = self.mcp_tools
-        if not boxes and not hasattr(self.client, "__aenter__"):
-            return self
         async with AsyncExitStack() as stack:
             if hasattr(self.client, "__aenter__"):
                 await stack.enter_async_context(self.client)
             for box in boxes:
                 await stack.enter_async_context(KeptOpen(box))
-            self._entered = stack.pop_all()
+            self._entered.append(stack.pop_all())
         return self
 
     async def __aexit__(
@@ -246,14 +245,12 @@ class RawAgent(BaseAgent, Generic[OptionsCoT]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        stack, self._entered = self._entered, None
-        if stack is None:
-            # Shielded: a Cancelled from here would take the place of the block's own error.
-            with trio.CancelScope(shield=True):
-                await trio.lowlevel.checkpoint()
-        else:
+        # Shielded: a Cancelled from here would take the place of the block's own error.
+        with trio.CancelScope(shield=True):
+            await trio.lowlevel.checkpoint()
+        if self._entered:
             # No scope around it: the client may have one of its own open, which is older.
-            await stack.__aexit__(exc_type, exc, traceback)  # noqa: ASYNC102
+            await self._entered.pop().__aexit__(exc_type, exc, traceback)  # noqa: ASYNC102
 
 
 @lru_cache(maxsize=256)

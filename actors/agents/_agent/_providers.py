@@ -1,4 +1,4 @@
-"""The providers of a run: whether it needs a history of its own, and telling them of its end."""
+"""The providers of a run: what they contribute, whether there is a history, what they hear of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from actors.agents._sessions._history import HistoryProvider, InMemoryHistoryProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from actors.agents._agent._context import ContextProvider, SessionContext
     from actors.agents._sessions._session import AgentSession
@@ -25,6 +25,23 @@ def needs_history(providers: Sequence[ContextProvider]) -> bool:
     # of one name would keep their messages in one place, twice.
     own = InMemoryHistoryProvider.DEFAULT_SOURCE_ID
     return not loads and not any(one.source_id == own for one in providers)
+
+
+async def run_before_providers(  # noqa: ASYNC910 (without providers there is nothing to wait for)
+    agent: Any,
+    providers: Iterable[ContextProvider],
+    *,
+    session: AgentSession | None,
+    context: SessionContext,
+) -> None:
+    """Let the providers contribute to the context, the first one first."""
+    for provider in providers:
+        await provider.before_run(
+            agent=agent,
+            session=session,
+            context=context,
+            state=provider_state(session, provider),
+        )
 
 
 async def run_after_providers(  # noqa: ASYNC910 (without providers there is nothing to wait for)

@@ -16,8 +16,8 @@ from actors.agents._agent._context import ContextProvider, SessionContext
 from actors.agents._agent._options import run_options
 from actors.agents._agent._providers import (
     needs_history,
-    provider_state,
     run_after_providers,
+    run_before_providers,
     stores_by_itself,
 )
 from actors.agents._agent._run_link import RunLink, current_link
@@ -239,15 +239,15 @@ class AgentRun:
         if self.session is None:
             # So that what providers keep in the state lives as long as the run.
             self.session = self.link.session = self.agent.create_session()
-        for provider in self._providers:
-            if service_owned and isinstance(provider, HistoryProvider):
-                continue  # the model would get the history twice
-            await provider.before_run(
-                agent=self.agent,
-                session=self.session,
-                context=self.context,
-                state=provider_state(self.session, provider),
-            )
+        contributing = [
+            one
+            for one in self._providers
+            # The model would get the history twice.
+            if not (service_owned and isinstance(one, HistoryProvider))
+        ]
+        await run_before_providers(
+            self.agent, contributing, session=self.session, context=self.context
+        )
 
     def _without_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
         """Take out what is for tools and not for the model."""

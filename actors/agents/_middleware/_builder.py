@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from actors._core._streams._stream import ResponseStream
 from actors.agents._agent._base import BaseAgent, as_list
 from actors.agents._agent._context import SessionContext
-from actors.agents._agent._providers import provider_state, run_after_providers
+from actors.agents._agent._providers import run_after_providers, run_before_providers
 from actors.agents._middleware._kinds import categorize
 from actors.agents._middleware._layer import AgentMiddlewareLayer
 from actors.agents._telemetry import AgentTelemetryLayer
@@ -171,13 +171,12 @@ class _ProvidedRun:
             self._providers_session: Any = self._agent.create_session()
         else:
             self._providers_session = self._session
-        for provider in self._agent.context_providers:
-            await provider.before_run(
-                agent=self._agent,
-                session=self._providers_session,
-                context=context,
-                state=provider_state(self._providers_session, provider),
-            )
+        await run_before_providers(
+            self._agent,
+            self._agent.context_providers,
+            session=self._providers_session,
+            context=context,
+        )
         self._hand_on_tools_and_middleware()
         messages = context.get_messages(include_input=True)
         told = "\n".join(context.instructions)

@@ -10,7 +10,11 @@ import attrs
 
 from actors._core._streams._stream import ResponseStream
 from actors.agents._agent._context import ContextProvider, SessionContext
-from actors.agents._agent._providers import provider_state, run_after_providers
+from actors.agents._agent._providers import (
+    needs_history,
+    run_after_providers,
+    run_before_providers,
+)
 from actors.agents._of_workflows._workflow_order import Order
 from actors.agents._of_workflows._workflow_parts import (
     MessageIds,
@@ -20,7 +24,7 @@ from actors.agents._of_workflows._workflow_parts import (
     responses_of,
     updates_of,
 )
-from actors.agents._sessions._history import HistoryProvider, InMemoryHistoryProvider
+from actors.agents._sessions._history import InMemoryHistoryProvider
 from actors.workflows._nested._pause import GivenKwargs, KeptRun
 from protocols._responses import AgentResponse, AgentResponseUpdate
 
@@ -103,11 +107,7 @@ class WorkflowAgentRun:
             session_id=None if session is None else session.session_id,
             input_messages=self.messages,
         )
-        for provider in self._providers:
-            state = provider_state(session, provider)
-            await provider.before_run(
-                agent=agent, session=session, context=self._context, state=state
-            )
+        await run_before_providers(agent, self._providers, session=session, context=self._context)
         if paused is not None and responses is not None:
             self._kept = KeptRun.gone_on_with(
                 agent.workflow, paused, responses, self.kwargs, self._storage
@@ -129,10 +129,7 @@ class WorkflowAgentRun:
     def _providers_for(self) -> list[ContextProvider]:
         """Give the agent's providers, and a history of this run's own where one is needed."""
         providers = list(self.agent.context_providers)
-        own = InMemoryHistoryProvider.DEFAULT_SOURCE_ID
-        loads = any(isinstance(one, HistoryProvider) and one.load_messages for one in providers)
-        is_taken = any(one.source_id == own for one in providers)
-        if self.session is not None and not loads and not is_taken:
+        if self.session is not None and needs_history(providers):
             providers.append(InMemoryHistoryProvider())
         return providers
 

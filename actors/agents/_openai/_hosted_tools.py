@@ -177,12 +177,7 @@ class HostedTools:
             return tool(func, **given)
         if func.func is None:
             raise ValueError(f"the tool {func.name} is only declared, so nothing would run")
-        own = {
-            "name": func.name,
-            "description": func.description,
-            "approval_mode": func.approval_mode,
-        }
-        return tool(func.func, **own | given) if given else func
+        return func.with_changes(**given) if given else func
 
 
 def completion_web_search(web_search_options: Mapping[str, Any] | None = None) -> dict[str, Any]:

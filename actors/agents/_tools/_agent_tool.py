@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from protocols._responses import AgentResponse
 
 _OWN_HISTORY: Final = "in_memory"
+_NAMELESS: Final = "agent"
+"""The tool of an agent in whose name there is nothing that a tool's may have."""
 
 
 class InnerInputRequired(UserInputRequiredException):
@@ -60,9 +62,10 @@ def agent_tool(
     propagate_session: bool = False,
 ) -> FunctionTool[Any]:
     """Make a tool of an agent; see ``BaseAgent.as_tool``."""
-    found = tool_name_of(name or agent.name)
-    if not found:
+    given = name or agent.name
+    if not given:
         raise ValueError(f"agent {agent.id} has no name that a tool could have: give as_tool one")
+    found = tool_name_of(given) or _NAMELESS
     about = {"type": "string", "description": arg_description or f"What {found} is to do"}
     schema = {
         "type": "object",

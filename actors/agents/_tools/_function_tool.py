@@ -133,22 +133,32 @@ class FunctionTool(ToolDeclaration, Generic[ReturnT]):
         self._attribute = name
 
     def _bound_to(self, instance: Any) -> FunctionTool[ReturnT]:
-        bound: FunctionTool[ReturnT] = FunctionTool(
-            name=self.name,
-            description=self.description,
-            func=self._function().__get__(instance),
-            input_model=self._given_model,
-            approval_mode=self.approval_mode,
-            kind=self.kind,
-            max_invocations=self.max_invocations,
-            max_invocation_exceptions=self.max_invocation_exceptions,
-            additional_properties=self.additional_properties,
-            result_parser=self.result_parser,
-            idempotent=self.idempotent,
-            abandon_on_cancel=self.abandon_on_cancel,
-        )
-        bound._names = self._names
-        return bound
+        return self.with_changes(func=self._function().__get__(instance))
+
+    def with_changes(self, **changes: Any) -> FunctionTool[ReturnT]:
+        """Make a tool like this one, which has been called by nobody yet.
+
+        Args:
+            **changes: what is to be different, as arguments of ``FunctionTool``.
+        """
+        known = {
+            "name": self.name,
+            "description": self.description,
+            "func": self.func,
+            "input_model": self._given_model,
+            "approval_mode": self.approval_mode,
+            "kind": self.kind,
+            "max_invocations": self.max_invocations,
+            "max_invocation_exceptions": self.max_invocation_exceptions,
+            "additional_properties": self.additional_properties,
+            "result_parser": self.result_parser,
+            "idempotent": self.idempotent,
+            "abandon_on_cancel": self.abandon_on_cancel,
+        }
+        made: FunctionTool[ReturnT] = FunctionTool(**(known | changes))
+        made._names = self._names
+        made.records_effect = self.records_effect
+        return made
 
     async def invoke(
         self,
