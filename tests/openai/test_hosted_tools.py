@@ -121,7 +121,9 @@ def test_a_shell_here_is_a_function_that_is_asked_about() -> None:
 
 
 def test_a_tool_that_gets_another_name_keeps_its_limits() -> None:
-    made: FunctionTool[Any] = FunctionTool(func=run_it, max_invocations=2, idempotent=True, kind="shell")
+    made: FunctionTool[Any] = FunctionTool(
+        func=run_it, max_invocations=2, idempotent=True, kind="shell"
+    )
     again = OpenAIChatClient.get_shell_tool(func=made, name="sh")
 
     assert (again.name, again.max_invocations, again.idempotent, again.kind) == (
