@@ -18,7 +18,7 @@ from actors import (
     handler,
 )
 from actors.checkpoint import InMemoryCheckpointStorage
-from tests.durable.kit import Asks
+from tests.durable.kit import Asks, latest
 from tests.durable.test_killers_inside import Handles
 from tests.workflows.kit import chain, sends
 
@@ -33,7 +33,7 @@ class Remembers(Executor):
         self.seen: list[int] = []
 
     @handler
-    async def go(self, message: int, ctx: WorkflowContext[int]) -> None:
+    async def go(self, message: int, ctx: WorkflowContext[int, int]) -> None:
         self.seen.append(message)
         await ctx.send_message(message)
 
@@ -165,3 +165,47 @@ async def test_a_factory_inside_makes_a_new_one_for_each_attempt(
     flow = chain(inside(chain(make, Fails(1, 1))), supervision=TWICE)
     assert (await flow.run(1)).get_outputs() == [1]
     assert made[-1].seen == [1]
+
+
+class Refuses(Hooked):
+    """Fails at a certain message, having remembered it."""
+
+    @handler
+    async def go(self, message: int, ctx: WorkflowContext[int, int]) -> None:
+        self.seen.append(message)
+        if message == 13:
+            raise ValueError("refused")
+        await ctx.yield_output(message)
+
+
+@pytest.mark.parametrize("kind", ["none", "memory"])
+@pytest.mark.parametrize("is_inside", [False, True])
+async def test_the_next_run_finds_nothing_of_a_failure_that_was_handed_over(
+    kind: str, is_inside: bool, autojump_clock: trio.testing.MockClock
+) -> None:
+    refuses, handles = Refuses(), Handles("handles")
+    host: Executor = inside(chain(refuses)) if is_inside else refuses
+    builder = WorkflowBuilder(start_executor=host, output_from=[host, handles], **storage_of(kind))
+    flow = builder.supervise(host, Supervision(max_restarts=0), on_error=handles).build()
+    for message, seen in ((1, [1]), (13, None), (2, [1, 2]), (3, [1, 2, 3])):
+        await flow.run(message)
+        assert seen in (None, refuses.seen)
+
+
+async def test_what_a_resume_puts_back_is_not_undone_by_an_older_failure(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    storage = InMemoryCheckpointStorage()
+    refuses, handles = Refuses(), Handles("handles")
+    builder = WorkflowBuilder(
+        start_executor=refuses, output_from=[refuses, handles],
+        checkpoint_storage=storage, name="flow",
+    )  # fmt: skip
+    flow = builder.supervise(refuses, Supervision(max_restarts=0), on_error=handles).build()
+    await flow.run(1)
+    place = await latest(storage)
+    await flow.run(13)
+    await flow.run(checkpoint_id=place)
+    assert refuses.seen == [1]
+    await flow.run(2)
+    assert refuses.seen == [1, 2]

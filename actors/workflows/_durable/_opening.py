@@ -241,6 +241,7 @@ async def _restore(carry: Carry, graph: Graph) -> None:  # noqa: ASYNC910  (as a
         executor = carry.executor(graph, name)
         if has_snapshots(executor):
             await executor.on_checkpoint_restore(deepcopy(kept))
+            executor._torn = None  # noqa: SLF001  (ours)
     # Where several have been in one object, whoever is at work had it last.
     for child in sorted(carry.children.values(), key=_is_at_work):
         await _restore(child.carry, inside(graph, child.host))

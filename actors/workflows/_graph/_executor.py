@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger(__name__)
 
 # What every executor has, and no turn changes.
-_OURS: Final = frozenset({"id", "type", "_handlers", "_responses", "_runs"})
+_OURS: Final = frozenset({"id", "type", "_handlers", "_responses", "_runs", "_torn"})
 
 _NO_RESPONSES: Final = ResponseTable()
 
@@ -81,6 +81,10 @@ class Executor(RequestInfoMixin):
 
     # In how many runs the object takes part now; counted where that may be one only.
     _runs: int = 0
+
+    # What its hooks are to put back before its next turn, in whichever run: a turn that came to
+    # nothing has left something else on the object. None: nothing has.
+    _torn: dict[str, Any] | None = None
 
     def __init__(
         self,

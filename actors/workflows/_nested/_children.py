@@ -38,7 +38,6 @@ from actors.workflows._running._failing import failed_inside
 
 if TYPE_CHECKING:
     from actors.workflows._nested._conductor import NestedConductor
-    from actors.workflows._nested._undo import Before
     from actors.workflows._running._conductor import Conductor
     from actors.workflows._running._context import TurnContext
     from actors.workflows._running._deliveries import Delivery
@@ -83,7 +82,7 @@ class Children:
         parent: the conductor.
     """
 
-    __slots__ = ("_ended", "_parent", "_waiting", "active", "torn")
+    __slots__ = ("_ended", "_parent", "_waiting", "active")
 
     def __init__(self, parent: Conductor) -> None:
         self._parent = parent
@@ -92,9 +91,6 @@ class Children:
         self._waiting: deque[int] = deque()
         # Those whose last turn is just committing; afterwards they are let go.
         self._ended: list[NestedConductor] = []
-        # What executors are to be given back, by identity: children that failed have left something
-        # else there. Those of the whole run are kept at its root.
-        self.torn: dict[int, Before] = {}
 
     @property
     def known(self) -> dict[int, Child]:
@@ -201,7 +197,8 @@ class Children:
         """All of a child has ended, since it failed: its host's turn fails with that."""
         parent, key = self._parent, child.key
         self._ended.append(self.active.pop(key))
-        self._undo(child)
+        for before in (child.touched or {}).values():
+            before.put_back()
         found = self.known.pop(key)
         kept: Mapping[str, str] = {}
         if found.before is not None:
@@ -225,10 +222,6 @@ class Children:
             parent.run.nursery.start_soon(self._try_again, delivery, delay)
         if not parent.is_over:
             self._next()
-
-    def _undo(self, child: NestedConductor) -> None:
-        """Have executors put back to what they were before *child*, when they are next needed."""
-        self._parent.run.conductor.children.torn.update(child.touched or {})
 
     async def _try_again(self, delivery: Delivery, delay: float) -> None:
         await trio.sleep(delay)

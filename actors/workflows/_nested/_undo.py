@@ -29,24 +29,28 @@ class Before:
     """What an executor kept before a child came to it."""
 
     executor: Executor
-    snapshot: Any
+    snapshot: dict[str, Any]
 
-    async def put_back(self) -> None:  # noqa: ASYNC910  (waits as long as the hook does)
-        """Give it back to the executor."""
-        await self.executor.on_checkpoint_restore(deepcopy(self.snapshot))
+    def put_back(self) -> None:
+        """Have it given back before the executor's next turn."""
+        self.executor._torn = self.snapshot  # noqa: SLF001  (ours)
 
 
-async def first_touch(cell: ExecutorCell) -> None:  # noqa: ASYNC910  (as above)
+async def mend(executor: Executor) -> None:  # noqa: ASYNC910  (mostly nothing to do)
+    """Give an executor back what it kept before turns that came to nothing."""
+    torn = executor._torn  # noqa: SLF001  (ours)
+    if torn is not None:
+        await executor.on_checkpoint_restore(deepcopy(torn))
+        executor._torn = None  # noqa: SLF001  (ours)
+
+
+async def first_touch(cell: ExecutorCell) -> None:  # noqa: ASYNC910  (waits as long as the hook does)
     """Make an executor ready for its first turn in a child, which may come to nothing."""
     executor = cell.executor
     conductor: Any = cell.conductor
     if type(executor).shareable:
         return  # noqa: ASYNC910  (as above)
     key = id(executor)
-    torn = conductor.run.conductor.children.torn
-    if key in torn:
-        await torn[key].put_back()
-        del torn[key]
     found = Before(executor, deepcopy(await executor.on_checkpoint_save()))
     if cell.snapshot is None:
         cell.snapshot = found.snapshot

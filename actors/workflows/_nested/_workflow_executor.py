@@ -234,7 +234,7 @@ async def _hand_over(  # noqa: ASYNC910 (as above)
     child = ctx.cell.conductor.carry.children.get(turn.key)
     if child is None:  # it has failed since it asked, and is not begun again yet
         ctx.more().taken = Taken(turn.key, False, {})
-        return
+        return  # noqa: ASYNC910  (as above)
     intermediates = []
     if turn.is_idle:
         for kind, value in child.outputs:

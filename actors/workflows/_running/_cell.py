@@ -16,7 +16,7 @@ from actors._core._turns._turn import expose
 from actors.workflows._durable._recorder import TurnEffects
 from actors.workflows._graph._executor import Executor
 from actors.workflows._graph._routing import choose_targets
-from actors.workflows._nested._undo import first_touch
+from actors.workflows._nested._undo import first_touch, mend
 from actors.workflows._running._context import TurnContext
 from actors.workflows._running._deliveries import ChildTurn
 from protocols._effects import current_effects
@@ -233,6 +233,7 @@ class ExecutorCell:
             ctx.more().snapshot = await self._saved()
 
     async def _roll_back(self, ctx: TurnContext) -> None:  # noqa: ASYNC910  (mostly nothing to do)
+        await mend(self.executor)
         touched = self.conductor.touched
         if touched is not None and id(self.executor) not in touched:
             await first_touch(self)

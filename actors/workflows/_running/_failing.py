@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from actors.workflows._graph._failure import ExecutorFailure
+from actors.workflows._nested._undo import Before
 from actors.workflows._running._context import TurnContext
 from protocols._events import WorkflowErrorDetails
 
@@ -101,6 +102,10 @@ def _hand_over(conductor: Conductor, ctx: TurnContext, error: Exception) -> None
     """Commit a turn that failed for good: all it does is to tell the handler of its errors."""
     target, message = ctx.delivery.target, ctx.delivery.message
     details = WorkflowErrorDetails.from_exception(error, executor_id=target)
+    cell = ctx.cell
+    if cell.is_torn and not type(cell.executor).shareable:
+        # There may be no other turn of it in this run.
+        Before(cell.executor, cell.snapshot).put_back()
     handler = conductor.graph.on_error[target]
     ctx.forget()
     ctx.sent.append((ExecutorFailure(target, message, details, ctx.attempt), handler))
