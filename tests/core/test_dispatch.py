@@ -18,6 +18,7 @@ from actors import (
     Actor,
     ActorContext,
     ExitReason,
+    LeftOpenError,
     MailboxPolicy,
     Restart,
     System,
@@ -479,7 +480,7 @@ async def test_work_may_be_driven_by_hand() -> None:
         dispatcher.ready.append(Once(turn))
         await dispatcher.work()
         dispatcher.close()  # once more, and of no account
-        assert not nursery.cancel_scope.cancel_called
+    assert not nursery.cancel_scope.cancel_called
     assert tasks == [trio.lowlevel.current_task()]
     assert not dispatcher.workers
 
@@ -492,9 +493,8 @@ async def test_a_lone_worker_that_was_started_sees_by_itself_that_all_is_over() 
     async with trio.open_nursery() as nursery:
         dispatcher.nursery = nursery
         dispatcher.schedule(Once(turn))
-        while nursery.child_tasks:
-            await trio.lowlevel.checkpoint()
-        assert not nursery.cancel_scope.cancel_called
+    assert not nursery.cancel_scope.cancel_called
+    assert not dispatcher.workers
 
 
 @pytest.mark.parametrize("closer_waits", [True, False])
@@ -593,3 +593,48 @@ async def test_after_a_wait_the_turns_are_counted_anew(autojump_clock: Any) -> N
             await wait_all_tasks_blocked()
     # The turn that waits is the first of a batch.
     assert steps == [*range(1, 41), *range(1, BATCH + 1), 1]
+
+
+async def test_after_a_turn_that_left_a_scope_open_there_is_somebody_to_look(
+    autojump_clock: Any,
+) -> None:
+    async def leave_open(ctx: ActorContext) -> None:
+        trio.CancelScope().__enter__()
+
+    async with open_system() as system:
+        with pytest.raises(LeftOpenError):
+            await system.spawn(Doer, restart=TEMPORARY).ask(leave_open)
+        with trio.fail_after(1):
+            await system.spawn(Doer).ask(nothing)
+
+
+async def test_whoever_drove_the_work_has_his_own_variables_again() -> None:
+    color = contextvars.ContextVar("color", default="white")
+
+    async def paint() -> None:
+        color.set("red")
+        await trio.lowlevel.checkpoint()
+        dispatcher.close()
+
+    dispatcher = Dispatcher()
+    async with trio.open_nursery() as nursery:
+        dispatcher.nursery = nursery
+        dispatcher.ready.append(Once(paint))
+        await dispatcher.work()
+    assert color.get() == "white"
+
+
+async def test_idle_workers_forget_whom_they_worked_for(autojump_clock: Any) -> None:
+    dispatcher = Dispatcher()
+    async with trio.open_nursery() as nursery:
+        dispatcher.nursery = nursery
+        cell = Once(trio.lowlevel.checkpoint)
+        seen = weakref.ref(cell)
+        dispatcher.schedule(cell)
+        del cell
+        await wait_all_tasks_blocked()
+        gc.collect()
+        assert seen() is None
+        [worker] = dispatcher.workers.values()
+        assert (worker.cell, worker.coro) == (None, None)
+        dispatcher.close()

@@ -190,8 +190,9 @@ async def test_a_stored_cancelled_that_is_raised_again_crashes_its_actor_only(
     async with open_system() as system:
         for action in (at_once, later):
             ref = system.spawn(Doer, restart=TEMPORARY)
-            with pytest.raises(StrayCancelledError):
+            with pytest.raises(StrayCancelledError) as raised:
                 await ref.ask(action)
+            assert raised.value.__cause__ is not None
             assert isinstance(await ref.wait_stopped(), Crashed)
         assert await system.spawn(Doer).ask(nothing) is None
 

@@ -173,9 +173,8 @@ class Dispatcher:
     def close(self) -> None:
         """Start no more turns, and cancel those that are in progress."""
         self.closed = True
-        # A lone worker that is looking, most likely our caller, sees the flag by itself.
-        nobody_waits = self.lookers == self._size <= 1
-        if self.nursery is not None and not nobody_waits:
+        # Workers that are looking, most likely a lone one, our caller, see the flag by themselves.
+        if self.nursery is not None and self.lookers != self._size:
             self.nursery.cancel_scope.cancel()
 
     def retire(self) -> None:
@@ -249,8 +248,6 @@ class Dispatcher:
             self._size -= 1
             self.lookers -= 1
             del self.workers[task]
-            if self.ready and not self.lookers and not self.closed:
-                self._wake_one()
 
     def _is_superfluous(self, worker: Worker) -> bool:
         return worker.spare and not self.ready and len(self._parked) >= MAX_PARKED
