@@ -28,9 +28,7 @@ class CheckingGate(DurableGate):
     entries: dict[str, Any] | None = None
 
     def _write(self, kind: Any, facts: Any, release: Any = None) -> None:
-        run, log = self._run, self._log
-        assert run is not None
-        assert log is not None
+        run, log = self._writer.run, self._writer.log
         if self.entries is None:
             self.entries = {} if log.stored is None else log.stored.values()
         self._changes.apply_to(self.entries)

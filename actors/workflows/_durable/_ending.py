@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import attrs
 
-from actors._core._turns._turn import split
+from actors.workflows._running._closing import ends_well
 from protocols._events import WorkflowRunState
 
 if TYPE_CHECKING:
@@ -29,20 +29,11 @@ class Ending:
     kind: EndKind
     interrupted: tuple[int, ...] = ()
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether everything that was begun has ended well."""
-        return self.status in {WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS}
-
     @classmethod
     def of(cls, run: Run, escaped: BaseException | None) -> Ending:
         """Tell how *run* ends, given what escaped from its turns."""
-        passing, real = (None, None) if escaped is None else split(escaped)
-        interrupted = tuple(sorted(run.conductor.interrupted))
-        if isinstance(run.error or real, Exception):
-            return cls(WorkflowRunState.FAILED, "final", interrupted)
-        if run.error is not None or real is not None or passing is not None or run.was_cancelled:
-            return cls(WorkflowRunState.CANCELLED, "cancel", interrupted)
-        if run.conductor.requests:
-            return cls(WorkflowRunState.IDLE_WITH_PENDING_REQUESTS, "final")
-        return cls(WorkflowRunState.IDLE, "final")
+        status = run.status_after(escaped)
+        interrupted = () if ends_well(status) else tuple(sorted(run.conductor.interrupted))
+        return cls(
+            status, "cancel" if status is WorkflowRunState.CANCELLED else "final", interrupted
+        )
