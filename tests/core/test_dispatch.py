@@ -588,11 +588,11 @@ async def test_after_a_wait_the_turns_are_counted_anew(autojump_clock: Any) -> N
     async with open_system() as system:
         with LongestStep() as step:
             ref = system.spawn(Busy, mailbox=MailboxPolicy(capacity=1000))
-            for n in range(40 + BATCH + 1):
+            for n in range(40 + 2 * BATCH + 1):
                 ref.tell_nowait(n == 40)
             await wait_all_tasks_blocked()
     # The turn that waits is the first of a batch.
-    assert steps == [*range(1, 41), *range(1, BATCH + 1), 1]
+    assert steps == [*range(1, 41), *range(1, BATCH + 1), *range(1, BATCH + 1), 1]
 
 
 async def test_after_a_turn_that_left_a_scope_open_there_is_somebody_to_look(
