@@ -211,18 +211,25 @@ class LogKeeper(Keeper):
     async def _go_on(self, run: FunctionalRun, how: Resumption) -> Any:
         """Check everything before anything is changed, and take the log over then."""
         entries, open_log = await self._logs.read(how.checkpoint_id)
+        commit = self._took_over(run, entries, how)
+        self._log, newer = await open_log()
+        if newer is not None:
+            entries, commit = newer, self._took_over(run, newer, how)
+        self._work(run)
+        if len(commit.changes) > 1 or commit.removed or entries.get(CODE) != commit.changes[CODE]:
+            await self._append(commit)
+        end = entries.get(ENDED)
+        return end.value if isinstance(end, StoredEnd) and end.is_known else NOTHING
+
+    def _took_over(
+        self, run: FunctionalRun, entries: Mapping[str, Any], how: Resumption
+    ) -> Commit:
+        """Make what is stored what is known, with the responses; return what these change."""
         self._check_code(entries, how)
         given = entries[INPUT]
         run.message = given.message if given.is_given else NOTHING
         self.journal = run.journal = Journal(records_of(entries))
-        news = self._news(run, how)
-        commit = self._took_in(news)
-        self._log = await open_log()
-        self._work(run)
-        if news or entries.get(CODE) != commit.changes[CODE]:
-            await self._append(commit)
-        end = entries.get(ENDED)
-        return end.value if isinstance(end, StoredEnd) and end.is_known else NOTHING
+        return self._took_in(self._news(run, how))
 
     def _took_in(self, news: list[Record]) -> Commit:
         """Add *news* to the journal; return what that changes."""

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 Log: TypeAlias = RunLog | ForeignLog
-OpenLog: TypeAlias = Callable[[], Awaitable[Log]]
+# Gives the log, and what is in it if that is more than was read before.
+OpenLog: TypeAlias = Callable[[], Awaitable["tuple[Log, Mapping[str, Any] | None]"]]
 
 
 @attrs.frozen
@@ -59,12 +60,16 @@ class Logs:
         head = await storage.read_run(run_id)
         is_head = head.checkpoint_id == stored.checkpoint_id
 
-        async def open_log() -> Log:
-            if is_head:
-                log = await self._open(run_id, None)
-                if log.sequence == head.position.sequence:
-                    return log
-            return await self.begin(fork_of=checkpoint_id)
+        async def open_log() -> tuple[Log, Mapping[str, Any] | None]:
+            if not is_head:
+                return await self.begin(fork_of=checkpoint_id), None
+            log = await self._open(run_id, None)
+            if log.sequence == head.position.sequence:
+                return log, None
+            # Its writer has got further meanwhile, and is stale now: what it did must not be
+            # done again.
+            assert log.stored is not None, "a run with a checkpoint has commits"
+            return log, log.stored.values()
 
         return (head if is_head else stored).values(), open_log
 
@@ -74,9 +79,9 @@ class Logs:
         run_id = checkpoint.run_id or str(uuid4())
         run = RunInfo(run_id, self.name, self._signature, sequence=checkpoint.sequence)
 
-        async def open_log() -> ForeignLog:
+        async def open_log() -> tuple[ForeignLog, None]:
             await trio.lowlevel.checkpoint()
-            return ForeignLog(self.storage, run, entries, checkpoint.checkpoint_id)
+            return ForeignLog(self.storage, run, entries, checkpoint.checkpoint_id), None
 
         return entries, open_log
 
