@@ -89,21 +89,9 @@ if TYPE_CHECKING:
         IntegrationInvalidAuthException as IntegrationInvalidAuthException,
         IntegrationInvalidRequestException as IntegrationInvalidRequestException,
         IntegrationInvalidResponseException as IntegrationInvalidResponseException,
-        LocalModelError as LocalModelError,
         MiddlewareException as MiddlewareException,
         MiddlewareFailure as MiddlewareFailure,
         MiddlewareTermination as MiddlewareTermination,
-        ModelAuthError as ModelAuthError,
-        ModelConnectionError as ModelConnectionError,
-        ModelContentFilterError as ModelContentFilterError,
-        ModelError as ModelError,
-        ModelFileError as ModelFileError,
-        ModelHashError as ModelHashError,
-        ModelRateLimitError as ModelRateLimitError,
-        ModelRequestError as ModelRequestError,
-        ModelResponseError as ModelResponseError,
-        ModelServerError as ModelServerError,
-        ModelTimeoutError as ModelTimeoutError,
         RequestError as RequestError,
         ResponseTypeError as ResponseTypeError,
         SettingNotFoundError as SettingNotFoundError,
@@ -153,6 +141,20 @@ if TYPE_CHECKING:
         RoleLiteral as RoleLiteral,
         normalize_messages as normalize_messages,
         prepend_instructions_to_messages as prepend_instructions_to_messages,
+    )
+    from protocols._model_errors import (
+        LocalModelError as LocalModelError,
+        ModelAuthError as ModelAuthError,
+        ModelConnectionError as ModelConnectionError,
+        ModelContentFilterError as ModelContentFilterError,
+        ModelError as ModelError,
+        ModelFileError as ModelFileError,
+        ModelHashError as ModelHashError,
+        ModelRateLimitError as ModelRateLimitError,
+        ModelRequestError as ModelRequestError,
+        ModelResponseError as ModelResponseError,
+        ModelServerError as ModelServerError,
+        ModelTimeoutError as ModelTimeoutError,
     )
     from protocols._options import (
         ChatOptions as ChatOptions,
@@ -211,23 +213,24 @@ __getattr__, __dir__, __all__ = lazy_names(
             current_effects current_idempotency_key Effect EffectEntry EffectRecorder
         """,
         "protocols._errors": """
-            ActorsError AdditionItemMismatch AgentContentFilterException AgentException
-            AgentFrameworkException AgentInvalidAuthException
+            ActorsError AdditionItemMismatch AgentContentFilterException
+            AgentException AgentFrameworkException AgentInvalidAuthException
             AgentInvalidRequestException AgentInvalidResponseException
-            AnsweredRequestError ChatClientContentFilterException ChatClientException
-            ChatClientInvalidAuthException ChatClientInvalidRequestException
+            AnsweredRequestError ChatClientContentFilterException
+            ChatClientException ChatClientInvalidAuthException
+            ChatClientInvalidRequestException
             ChatClientInvalidResponseException CodecError ContentError
-            EdgeConditionError EdgeSelectionError IntegrationContentFilterException
-            IntegrationException IntegrationInitializationError
-            IntegrationInvalidAuthException IntegrationInvalidRequestException
-            IntegrationInvalidResponseException LocalModelError MiddlewareException
-            MiddlewareFailure MiddlewareTermination ModelAuthError ModelConnectionError
-            ModelContentFilterError ModelError ModelFileError ModelHashError
-            ModelRateLimitError ModelRequestError ModelResponseError ModelServerError
-            ModelTimeoutError RequestError ResponseTypeError SettingNotFoundError
-            ToolException ToolExecutionException UnknownRequestError UnknownTagError
-            UnregisteredTypeError UserInputRequiredException WorkflowCheckpointException
-            WorkflowConvergenceException WorkflowException WorkflowRunnerException
+            EdgeConditionError EdgeSelectionError
+            IntegrationContentFilterException IntegrationException
+            IntegrationInitializationError IntegrationInvalidAuthException
+            IntegrationInvalidRequestException
+            IntegrationInvalidResponseException MiddlewareException
+            MiddlewareFailure MiddlewareTermination RequestError
+            ResponseTypeError SettingNotFoundError ToolException
+            ToolExecutionException UnknownRequestError UnknownTagError
+            UnregisteredTypeError UserInputRequiredException
+            WorkflowCheckpointException WorkflowConvergenceException
+            WorkflowException WorkflowRunnerException
         """,
         "protocols._events": """
             MessageType RequestDetails WorkflowErrorDetails WorkflowEvent
@@ -247,6 +250,12 @@ __getattr__, __dir__, __all__ = lazy_names(
         "protocols._message": """
             AgentRunInputs Message normalize_messages prepend_instructions_to_messages
             Role RoleLiteral
+        """,
+        "protocols._model_errors": """
+            LocalModelError ModelAuthError ModelConnectionError
+            ModelContentFilterError ModelError ModelFileError ModelHashError
+            ModelRateLimitError ModelRequestError ModelResponseError
+            ModelServerError ModelTimeoutError
         """,
         "protocols._options": """
             ChatOptions ContinuationToken FinishReason FinishReasonLiteral

@@ -12,7 +12,7 @@ import trio
 
 from actors.agents._local._commands import fetch_command
 from actors.agents._local._files import FetchProgress, cache_directory, fetch_model
-from protocols._errors import ModelFileError, ModelHashError
+from protocols._model_errors import ModelFileError, ModelHashError
 from tests.model.conftest import TINY_MODEL, Index, is_alive
 
 NOWHERE = ("--no-index",)

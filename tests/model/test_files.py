@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actors.agents._local._files import cache_directory, model_path, require_gguf
-from protocols._errors import ModelFileError
+from protocols._model_errors import ModelFileError
 
 
 @pytest.mark.parametrize(

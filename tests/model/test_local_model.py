@@ -16,7 +16,7 @@ import trio
 
 from actors.agents._local._commands import serve_command
 from actors.agents._local._local_model import LocalModel, Slot, open_local_model
-from protocols._errors import LocalModelError
+from protocols._model_errors import LocalModelError
 from tests.model.conftest import is_alive, processes_with
 
 pytestmark = pytest.mark.model

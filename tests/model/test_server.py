@@ -13,7 +13,7 @@ from trio.testing import memory_stream_one_way_pair
 
 from actors.agents._local._local_model import open_local_model
 from actors.agents._local._process import _announced_url, _in_words, _Lines
-from protocols._errors import LocalModelError, ModelFileError
+from protocols._model_errors import LocalModelError, ModelFileError
 from tests.model.conftest import is_alive
 
 

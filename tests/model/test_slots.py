@@ -11,7 +11,7 @@ from actors.agents._local._local_model import LocalModel, Slot
 from actors.agents._local._supervision import ServerStatus
 from actors.testing._fake_openai import open_fake_openai
 from actors.testing._fake_replies import fails, sends
-from protocols._errors import LocalModelError
+from protocols._model_errors import LocalModelError
 
 GOOD = [{"id": 0, "is_processing": True, "n_ctx": 2048}, {"id": 1, "is_processing": False}]
 

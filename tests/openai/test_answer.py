@@ -12,7 +12,7 @@ from actors.agents._openai import _answer
 from actors.agents._openai._answer import StreamedAnswer, whole_answer
 from actors.agents._openai._chunks import ChunkReader
 from actors.testing._fake_replies import chunk, completion, empty_chunk, event
-from protocols._errors import (
+from protocols._model_errors import (
     ModelConnectionError,
     ModelError,
     ModelRateLimitError,

@@ -33,7 +33,9 @@ from actors.testing._fake_replies import (
     stalls,
     stalls_after,
 )
-from protocols._errors import (
+from protocols._errors import SettingNotFoundError
+from protocols._message import Message
+from protocols._model_errors import (
     ModelAuthError,
     ModelConnectionError,
     ModelContentFilterError,
@@ -43,9 +45,7 @@ from protocols._errors import (
     ModelResponseError,
     ModelServerError,
     ModelTimeoutError,
-    SettingNotFoundError,
 )
-from protocols._message import Message
 from tests.openai.conftest import Ask
 
 SLOW_DOWN = {"error": {"code": 429, "message": "slow down"}}

@@ -23,6 +23,8 @@ from protocols._errors import (
     ChatClientInvalidAuthException,
     ChatClientInvalidRequestException,
     ChatClientInvalidResponseException,
+)
+from protocols._model_errors import (
     ModelAuthError,
     ModelConnectionError,
     ModelContentFilterError,

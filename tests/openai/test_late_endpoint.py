@@ -15,7 +15,7 @@ from actors.agents._local._late_endpoint import NOTICE_BUDGET, LateEndpoint
 from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.testing._fake_openai import FakeOpenAI
 from actors.testing._fake_replies import breaks_after, fails, says, stalls, stalls_after
-from protocols._errors import ModelConnectionError, ModelError, ModelTimeoutError
+from protocols._model_errors import ModelConnectionError, ModelError, ModelTimeoutError
 from tests.openai.conftest import NO_CERTIFICATES
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -16,8 +16,8 @@ from actors.agents._openai._responses_request import build_responses_request
 from actors.testing._fake_openai import FakeOpenAI
 from actors.testing._strict import problems
 from protocols._content._item import Content
-from protocols._errors import ModelRequestError
 from protocols._message import Message
+from protocols._model_errors import ModelRequestError
 
 BOTH = [build_request, build_responses_request]
 

@@ -13,8 +13,8 @@ import trio
 from actors.agents._client._retry import RetryPolicy
 from actors.agents._openai._client import OpenAIChatCompletionClient
 from actors.agents._openai._responses_client import OpenAIChatClient
-from protocols._errors import ModelRequestError
 from protocols._message import Message
+from protocols._model_errors import ModelRequestError
 from tests.real.kit import open_connections
 
 pytestmark = pytest.mark.model

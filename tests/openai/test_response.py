@@ -13,7 +13,12 @@ from actors.agents._openai._parts import EMPTY_RESPONSE, RAW_FINISH_REASON, usag
 from actors.agents._openai._response import response_from_wire
 from actors.testing._fake_replies import chunk, completion, empty_chunk
 from protocols._content._item import Content
-from protocols._errors import ModelError, ModelRateLimitError, ModelResponseError, ModelServerError
+from protocols._model_errors import (
+    ModelError,
+    ModelRateLimitError,
+    ModelResponseError,
+    ModelServerError,
+)
 from protocols._responses import ChatResponse
 
 HERE = "http://here/v1 (model m)"

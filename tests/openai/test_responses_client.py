@@ -24,12 +24,8 @@ from actors.testing._fake_replies import (
     stream_steps,
 )
 from actors.testing._fake_responses import message_item, response_body, response_events
-from protocols._errors import (
-    ModelAuthError,
-    ModelConnectionError,
-    ModelResponseError,
-    SettingNotFoundError,
-)
+from protocols._errors import SettingNotFoundError
+from protocols._model_errors import ModelAuthError, ModelConnectionError, ModelResponseError
 from protocols._responses import ChatResponse
 from tests.openai.conftest import AT_ONCE, NO_CERTIFICATES
 

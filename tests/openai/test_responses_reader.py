@@ -16,7 +16,12 @@ from actors.testing._fake_responses import (
     response_events,
 )
 from protocols._content._item import Content
-from protocols._errors import ModelError, ModelRateLimitError, ModelResponseError, ModelServerError
+from protocols._model_errors import (
+    ModelError,
+    ModelRateLimitError,
+    ModelResponseError,
+    ModelServerError,
+)
 from protocols._responses import ChatResponse
 
 HERE = "here"

@@ -7,7 +7,12 @@ import trio
 from hypothesis import given, strategies as st
 
 from actors.agents._client._retry import RetryPolicy, call_with_retries
-from protocols._errors import ModelAuthError, ModelError, ModelRateLimitError, ModelServerError
+from protocols._model_errors import (
+    ModelAuthError,
+    ModelError,
+    ModelRateLimitError,
+    ModelServerError,
+)
 
 EXACT = RetryPolicy(max_retries=3, base=1, factor=3, maximum=20, jitter=0)
 

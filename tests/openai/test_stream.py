@@ -14,7 +14,7 @@ from actors.agents._openai._answer import StreamedAnswer
 from actors.agents._openai._chunks import ChunkReader
 from actors.agents._openai._stream import UpdateStream
 from actors.testing._fake_replies import chunk, event
-from protocols._errors import ModelConnectionError, ModelError, ModelServerError
+from protocols._model_errors import ModelConnectionError, ModelError, ModelServerError
 
 DONE = event("[DONE]")
 END = event(chunk(finish_reason="stop"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 import trio
 
-from protocols._errors import ModelError
+from protocols._model_errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from actors.agents._without_group import without_group
-from protocols._errors import ModelFileError
+from protocols._model_errors import ModelFileError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

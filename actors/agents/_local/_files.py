@@ -18,7 +18,7 @@ import attrs
 import trio
 
 from actors.agents._local._download import download_wheel
-from protocols._errors import ModelFileError, ModelHashError
+from protocols._model_errors import ModelFileError, ModelHashError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

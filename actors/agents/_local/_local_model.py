@@ -23,7 +23,7 @@ from actors.agents._local._late_endpoint import LateEndpoint
 from actors.agents._local._process import ServerOptions
 from actors.agents._local._supervision import ServerStatus, keep_running
 from actors.agents._without_group import without_group
-from protocols._errors import LocalModelError
+from protocols._model_errors import LocalModelError
 
 if TYPE_CHECKING:
     import os

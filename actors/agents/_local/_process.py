@@ -23,7 +23,7 @@ import attrs
 import trio
 
 from actors.agents._without_group import without_group
-from protocols._errors import LocalModelError
+from protocols._model_errors import LocalModelError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -9,7 +9,7 @@ import trio
 
 from actors._core._supervision._decide import Backoff, Restart, StartAgain, Supervision, decide
 from actors.agents._local._process import ServerOptions, run_server
-from protocols._errors import LocalModelError
+from protocols._model_errors import LocalModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

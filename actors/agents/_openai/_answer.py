@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from actors.agents._openai._errors import cut_off, error_from_body, unreadable
 from actors.agents._openai._sse import EventTooLargeError, ServerSentEvent, SSEParser
-from protocols._errors import ModelError, ModelResponseError, ModelServerError
+from protocols._model_errors import ModelError, ModelResponseError, ModelServerError
 from protocols._responses import ChatResponse, ChatResponseUpdate
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from protocols._errors import (
+from protocols._model_errors import (
     ModelAuthError,
     ModelConnectionError,
     ModelContentFilterError,

@@ -16,7 +16,7 @@ from actors.agents._openai._errors import (
 )
 from actors.agents._openai._inflate import Inflater
 from actors.agents._openai._stream import CLOSE_BUDGET
-from protocols._errors import ModelRequestError
+from protocols._model_errors import ModelRequestError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

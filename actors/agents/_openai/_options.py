@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence  # noqa: TC003 (get_type_hints needs them)
 from typing import Any, Literal, TypedDict
 
-from protocols._errors import ModelContentFilterError
+from protocols._model_errors import ModelContentFilterError
 from protocols._options import ChatOptions, ContinuationToken, FormatT
 
 OpenAIContentFilterException = ModelContentFilterError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.agents._openai._errors import error_from_body, preview
 from protocols._content._item import Content
-from protocols._errors import ModelServerError
+from protocols._model_errors import ModelServerError
 
 if TYPE_CHECKING:
     from actors.agents._openai._calls import CallSlots

@@ -26,8 +26,8 @@ from actors.agents._openai._responses_items import (
 )
 from actors.agents._openai._responses_request import CONTINUED
 from protocols._content._item import Content
-from protocols._errors import ModelServerError
 from protocols._message import Message
+from protocols._model_errors import ModelServerError
 from protocols._responses import ChatResponse, ChatResponseUpdate
 
 Event = Mapping[str, Any]

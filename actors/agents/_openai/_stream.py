@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import trio
 
 from actors.agents._client._retry import RetryPolicy, call_with_retries
-from protocols._errors import ModelError
+from protocols._model_errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
