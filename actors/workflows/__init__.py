@@ -32,6 +32,9 @@ if TYPE_CHECKING:
         WorkflowRunContext as WorkflowRunContext,
         get_run_context as get_run_context,
     )
+    from actors.workflows._functional._decorator import (
+        workflow as workflow,
+    )
     from actors.workflows._functional._gather import (
         gather as gather,
     )
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
     from actors.workflows._functional._workflow import (
         FunctionalWorkflow as FunctionalWorkflow,
         FunctionalWorkflowDefinition as FunctionalWorkflowDefinition,
-        workflow as workflow,
     )
     from actors.workflows._graph._builder import (
         WorkflowBuilder as WorkflowBuilder,
@@ -160,6 +162,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "actors.workflows._functional._context": """
             get_run_context RunContext WorkflowRunContext
         """,
+        "actors.workflows._functional._decorator": """
+            workflow
+        """,
         "actors.workflows._functional._gather": """
             gather
         """,
@@ -167,7 +172,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             step StepWrapper
         """,
         "actors.workflows._functional._workflow": """
-            FunctionalWorkflow FunctionalWorkflowDefinition workflow
+            FunctionalWorkflow FunctionalWorkflowDefinition
         """,
         "actors.workflows._graph._builder": """
             WorkflowBuilder

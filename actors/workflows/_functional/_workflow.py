@@ -1,4 +1,4 @@
-"""``@workflow``: a function that can be run, paused for people, and gone on with."""
+"""A function that can be run, paused for people, and gone on with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import attrs
 
 from actors._core._turns._explore import chance
 from actors.workflows._front_door import front_door
-from actors.workflows._functional._beginning import Beginning, Kept
+from actors.workflows._functional._beginning import Beginning, Kept, check_beginning
 from actors.workflows._functional._code import code_of
 from actors.workflows._functional._context import WorkflowRunContext
 from actors.workflows._functional._frames import current_frame
@@ -25,8 +25,6 @@ from actors.workflows._functional._run import FunctionalRun
 from actors.workflows._functional._signature import NOTHING, Definition, declare_unresolved
 from actors.workflows._functional._stepping import run_step
 from actors.workflows._functional._waiting import Paused
-from actors.workflows._graph._settings import check_storage
-from actors.workflows._running._requests import check_mapping
 from actors.workflows._running._run_stream import RunSource, RunStream
 from actors.workflows._running._telemetry import recorded
 from actors.workflows._running._waiting import Waiting
@@ -34,7 +32,7 @@ from protocols._errors import WorkflowException
 from protocols._events import WorkflowMessage, WorkflowRunState
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from actors._core._streams._feed import Feed
     from actors._core._supervision._decide import Supervision
@@ -251,7 +249,7 @@ class FunctionalWorkflow(Generic[T]):
         if isinstance(message, WorkflowMessage):
             message = message.data
         storage = self.checkpoint_storage if checkpoint_storage is None else checkpoint_storage
-        self._check_beginning(message, responses, checkpoint_id, storage)
+        check_beginning(self.definition, message, responses, checkpoint_id, storage)
         kept = Kept(storage, checkpoint_id, allow_changes)
         given = NOTHING if message is None else message
         beginning = attrs.evolve(self._beginning(given, responses, kept), told=told)
@@ -267,37 +265,6 @@ class FunctionalWorkflow(Generic[T]):
         self, make_run: Callable[[Feed[WorkflowEvent] | None], FunctionalRun]
     ) -> WorkflowRunResult:
         return await make_run(None).execute()
-
-    def _check_beginning(
-        self,
-        message: Any,
-        responses: Mapping[str, Any] | None,
-        checkpoint_id: str | None,
-        storage: Any,
-    ) -> None:
-        check_storage(storage)
-        if responses is not None:
-            check_mapping(responses)
-        who = f"workflow {self.name!r}"
-        goes_on = responses is not None or checkpoint_id is not None
-        if message is not None and goes_on:
-            raise ValueError(
-                f"{who}: give run() either a message, which begins anew, or responses or a "
-                "checkpoint_id, which go on with an earlier run"
-            )
-        if message is not None and not self.definition.takes_message:
-            raise ValueError(
-                f"{who} takes no message: its function has no parameter beside the context"
-            )
-        if message is None and not goes_on and self.definition.needs_message:
-            raise ValueError(
-                f"{who}: give run() a message, the responses that it waits for, or a checkpoint_id"
-            )
-        if checkpoint_id is not None and storage is None:
-            raise ValueError(
-                f"{who} has no storage to find checkpoint {checkpoint_id!r} in: give "
-                "checkpoint_storage to run() or to @workflow"
-            )
 
     def _beginning(
         self, message: Any, responses: Mapping[str, Any] | None, kept: Kept
@@ -425,65 +392,3 @@ class FunctionalWorkflow(Generic[T]):
 
 FunctionalWorkflowDefinition = FunctionalWorkflow
 """What ``@workflow`` gives in Microsoft Agent Framework, where it has to be built to be run."""
-
-
-@overload
-def workflow(function: Callable[..., Coroutine[Any, Any, T]], /) -> FunctionalWorkflow[T]: ...
-@overload
-def workflow(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    checkpoint_storage: Any = None,
-    supervision: Supervision | None = None,
-    debug: bool | None = None,
-    durability: Durability = "sync",
-) -> Callable[[Callable[..., Coroutine[Any, Any, T]]], FunctionalWorkflow[T]]: ...
-def workflow(
-    function: Any = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    checkpoint_storage: Any = None,
-    supervision: Supervision | None = None,
-    debug: bool | None = None,
-    durability: Durability = "sync",
-) -> Any:
-    """Make an async function a workflow.
-
-    The function decides with Python's own means what happens next: ``if``, ``for``, nurseries,
-    `gather`. When it has to run again (somebody has answered, the program has died), it runs
-    from the top, and what its steps have returned is used again. So between two steps it
-    has to go the same way each time: what is random, or looks at the clock or at the world,
-    belongs into a step.
-
-    Args:
-        function: given where the decorator has no parentheses. It takes one message, or nothing;
-            a parameter that is annotated `WorkflowRunContext`, or called ``ctx``, gets that.
-        name: the workflow's name; the function's if not given.
-        description: what it is for.
-        checkpoint_storage: where runs are kept, so that they outlive the program.
-        supervision: which failures of steps are tried again, unless a step has its own.
-        debug: whether to warn of steps that change their arguments; by default in Python's
-            development mode.
-        durability: what a step waits for: ``sync`` until it is safe, ``async`` for nothing, and the
-            end of the run until all is; ``end`` writes once, when the run ends or pauses.
-
-    Raises:
-        TypeError: the function isn't async.
-        ValueError: it takes more than one message, or several contexts.
-    """
-
-    def decorate(function: Callable[..., Awaitable[Any]]) -> FunctionalWorkflow[Any]:
-        return FunctionalWorkflow(
-            function,
-            name=name,
-            description=description,
-            checkpoint_storage=checkpoint_storage,
-            supervision=supervision,
-            debug=debug,
-            durability=durability,
-        )
-
-    return decorate if function is None else decorate(function)
