@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
-import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from actors._core._turns._explore import chance
 from actors.workflows._as_agent import make_workflow_agent
+from actors.workflows._described import DescribedGraph
 from actors.workflows._durable._opening import Resumption
-from actors.workflows._durable._signature import digest_of, signature_of
 from actors.workflows._durable._start import gate_of
 from actors.workflows._graph._declared_types import declared_types
 from actors.workflows._graph._sharing import Exclusive
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from actors.workflows._graph._definition import Graph
-    from actors.workflows._graph._edges import EdgeGroup
-    from actors.workflows._graph._executor import Executor
     from actors.workflows._graph._settings import Settings
     from actors.workflows._running._carry import Beginning
     from actors.workflows._running._reports import EventSink
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
 RunT = TypeVar("RunT", bound=Run)
 
 
-class Workflow:
+class Workflow(DescribedGraph):
     """An immutable graph of executors, made by `WorkflowBuilder`.
 
     Its runs share nothing but the graph, and what the user shares on purpose. After any end, a
@@ -56,9 +52,7 @@ class Workflow:
     """
 
     def __init__(self, graph: Graph, settings: Settings) -> None:
-        self.graph = graph
-        self.settings = settings
-        self.id = str(uuid.uuid4())
+        super().__init__(graph, settings)
         self.declared_types = declared_types(graph.executors.values())
         declare_types(self.declared_types)
         self._random = random.Random()  # noqa: S311  (jitter, no secret)
@@ -66,21 +60,6 @@ class Workflow:
         self._running: dict[Run, None] = {}
         self._waiting = Waiting(self.name)
         self._status = WorkflowRunState.IDLE
-
-    @property
-    def name(self) -> str:
-        """Its name; made up if the builder got none."""
-        return self.settings.name
-
-    @property
-    def description(self) -> str | None:
-        """What it is for, in the words of whoever built it."""
-        return self.settings.description
-
-    @property
-    def max_iterations(self) -> int:
-        """How many supersteps a run may take."""
-        return self.settings.max_iterations
 
     @property
     def status(self) -> WorkflowRunState:
@@ -171,7 +150,7 @@ class Workflow:
         if isinstance(message, WorkflowMessage):
             message = message.data
         self._exclusive.check()
-        storage = checkpoint_storage or self.settings.checkpoint_storage
+        storage = self._storage(checkpoint_storage)
         kwargs = function_invocation_kwargs, client_kwargs, tools
         key: int | None = None
         start: Carry | Resumption
@@ -233,7 +212,7 @@ class Workflow:
             message = message.data
         self._exclusive.check()
         kwargs = function_invocation_kwargs, client_kwargs, tools
-        storage = checkpoint_storage or self.settings.checkpoint_storage
+        storage = self._storage(checkpoint_storage)
         key: int | None = None
         start: Carry | Resumption
         if checkpoint_id is not None:
@@ -322,6 +301,10 @@ class Workflow:
         fresh = RunKwargs.given(self.graph, *kwargs)
         return Resumption(checkpoint_id, responses, fresh, allow_changes)
 
+    def _storage(self, given: CheckpointStorage | None) -> CheckpointStorage | None:
+        """Return where a run is kept: a storage that is empty may well be a false object."""
+        return self.settings.checkpoint_storage if given is None else given
+
     async def _run(self, make_run: Callable[[None], Run]) -> WorkflowRunResult:
         return await make_run(None).execute()
 
@@ -389,94 +372,3 @@ class Workflow:
         return make_workflow_agent(
             self, name=name, description=description, context_providers=context_providers, **more
         )
-
-    # ------------------------------------------------------------------ looking
-
-    @property
-    def executors(self) -> dict[str, Executor]:
-        """The executors by id."""
-        return dict(self.graph.executors)
-
-    def get_executors_list(self) -> list[Executor]:
-        """Return the executors."""
-        return list(self.graph.executors.values())
-
-    @property
-    def start_executor_id(self) -> str:
-        """The id of the executor that gets the input."""
-        return self.graph.start_id
-
-    @property
-    def edge_groups(self) -> list[EdgeGroup]:
-        """The groups of edges, in the order in which they were added."""
-        return list(self.graph.edge_groups)
-
-    @property
-    def graph_signature(self) -> dict[str, Any]:
-        """What makes the graph the same as another, as far as stored runs are concerned."""
-        return signature_of(self.graph, self.settings.schedule)
-
-    @property
-    def graph_signature_hash(self) -> str:
-        """A digest of the signature; a run goes on from checkpoints with the same one."""
-        return digest_of(self.graph_signature)
-
-    def get_start_executor(self) -> Executor:
-        """Return the executor that gets the input."""
-        return self.graph.executors[self.graph.start_id]
-
-    def get_output_executors(self) -> list[Executor]:
-        """Return the executors whose outputs are outputs of the workflow."""
-        return self._designated("output")
-
-    def get_intermediate_executors(self) -> list[Executor]:
-        """Return the executors whose outputs are intermediate ones."""
-        return self._designated("intermediate")
-
-    def _designated(self, kind: str) -> list[Executor]:
-        found = self.graph.designations
-        return [e for name, e in self.graph.executors.items() if found.get(name) == kind]
-
-    def is_terminal_executor(self, executor_id: str) -> bool:
-        """Say whether the outputs of an executor are outputs of the workflow."""
-        return self.graph.designation(executor_id) == "output"
-
-    def is_intermediate_executor(self, executor_id: str) -> bool:
-        """Say whether the outputs of an executor are intermediate ones."""
-        return self.graph.designation(executor_id) == "intermediate"
-
-    @property
-    def input_types(self) -> list[Any]:
-        """What the start executor takes."""
-        return self.get_start_executor().input_types
-
-    @property
-    def output_types(self) -> list[Any]:
-        """What the output executors yield."""
-        found = (t for e in self.get_output_executors() for t in e.workflow_output_types)
-        return list(dict.fromkeys(found))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Describe the graph in plain data; conditions by their names."""
-        graph = self.graph
-        described: dict[str, Any] = {
-            "name": self.name,
-            "id": self.id,
-            "start_executor_id": graph.start_id,
-            "max_iterations": self.max_iterations,
-            "edge_groups": [group.to_dict() for group in graph.edge_groups],
-            "executors": {name: e.to_dict() for name, e in graph.executors.items()},
-            "output_executors": _listed(graph.output_ids),
-            "intermediate_executors": _listed(graph.intermediate_ids),
-        }
-        if self.description is not None:
-            described["description"] = self.description
-        return described
-
-    def to_json(self) -> str:
-        """Return ``to_dict`` as JSON."""
-        return json.dumps(self.to_dict())
-
-
-def _listed(ids: tuple[str, ...] | None) -> list[str] | None:
-    return None if ids is None else list(ids)

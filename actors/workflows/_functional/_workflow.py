@@ -126,11 +126,12 @@ class FunctionalWorkflow(Generic[T]):
         Args:
             checkpoint_storage: where its runs are kept; where this one's are, if not given.
         """
+        given = checkpoint_storage
         return FunctionalWorkflow(
             self.function,
             name=self.name,
             description=self.description,
-            checkpoint_storage=checkpoint_storage or self.checkpoint_storage,
+            checkpoint_storage=self.checkpoint_storage if given is None else given,
             supervision=self.supervision,
             debug=self.is_debugging,
             durability=self.durability,

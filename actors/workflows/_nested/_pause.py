@@ -86,7 +86,7 @@ class KeptRun:
     ) -> None:
         self._workflow = workflow
         self._start = start
-        self._storage = storage or workflow.settings.checkpoint_storage
+        self._storage = workflow.settings.checkpoint_storage if storage is None else storage
         self.pause: Pause | None = None
 
     @classmethod

@@ -12,6 +12,7 @@ from actors.checkpoint import InMemoryCheckpointStorage
 from protocols import StorageError
 from tests.durable.shaky import ShakyStorage
 from tests.durable.test_storages import TheirStorage
+from tests.workflows.kit import Node, chain
 
 State = WorkflowRunState
 
@@ -143,6 +144,20 @@ async def test_whatever_the_storage_no_run_ends_well_that_could_not_be_kept(
     with pytest.raises(OSError, match="the bucket is not there"):
         await flow.run("")
     assert flow.status is State.FAILED
+
+
+class EmptyStorage(InMemoryCheckpointStorage):
+    def __len__(self) -> int:
+        return 0
+
+
+async def test_a_storage_that_counts_as_false_is_one() -> None:
+    storage = EmptyStorage()
+    await steps([], "sync").build(checkpoint_storage=storage).run("")
+    assert await storage.list_infos()
+    graph = EmptyStorage()
+    await chain(Node("a")).run(1, checkpoint_storage=graph)
+    assert await graph.list_infos()
 
 
 def test_what_is_built_of_a_workflow_keeps_its_durability() -> None:
