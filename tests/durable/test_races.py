@@ -105,10 +105,9 @@ async def test_whoever_comes_too_late_for_the_run_has_one_of_its_own(
     assert run_id in {run.run_id for run in runs}
     assert [found for found in outcomes if not found.startswith(ENDS)] == []
     told = {found for found in outcomes if found.startswith("[")}
-    stories = [
-        [f"{name} by {who}" for name in NAMES for who, _ in taken(entries, name)]
-        for entries in logs
-    ]
+    # A step that one has paid may count in a turn of the other, who took over in between.
+    stories = [[output for _, output in entries.get("outputs", ())] for entries in logs]
+    assert all(len(taken(entries, name)) <= 1 for entries in logs for name in NAMES)
     # Who took the run over when the other one was just done tells the same story.
     assert told == {json.dumps(each) for each in stories if len(each) == len(NAMES)}
     assert all(len(each) == len(set(each)) <= len(NAMES) for each in stories)
