@@ -279,7 +279,7 @@ def run_pytest(tests: list[str], *plugins: object) -> bool:
     # We have imported more than pytest likes.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     # What hangs is one test mostly, which takes no time otherwise.
-    options += ["-o", "faulthandler_timeout=15", "-o", "faulthandler_exit_on_timeout=true"]
+    options += ["-o", "faulthandler_timeout=40", "-o", "faulthandler_exit_on_timeout=true"]
     # Fixed examples: otherwise chance would decide who survives.
     return not pytest.main([*options, "--hypothesis-seed=0", *tests], plugins=list(plugins))
 
