@@ -51,7 +51,7 @@ class TracedOutbox(Outbox):
             name = OtelAttr.MESSAGE_SEND_SPAN.value
             with self._tracing.span(name, attributes, kind="PRODUCER", context=origin) as span:
                 self._now = span.span.get_span_context()
-                routes = self._graph.routes.get(effects.source)
+                routes = self.graph.routes.get(effects.source)
                 if routes is not None and not routes.is_plain:
                     self._of[id(message), effects.source] = self._now
                 begun = len(news.deliveries)
@@ -99,7 +99,7 @@ class TracedOutbox(Outbox):
             return status(True, "buffered")
         waits = isinstance(group, FanInEdgeGroup)
         shape = [message] if waits else message
-        if not any(self._graph.accepts[target](shape) for target in targets):
+        if not any(self.graph.accepts[target](shape) for target in targets):
             return status(False, "dropped type mismatch")
         return status(True, "buffered") if waits else status(False, "dropped condition false")
 
