@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from actors.workflows._durable._journal import JournalEntry
     from actors.workflows._running._carry import Carry
+
+D = TypeVar("D")
 
 
 @attrs.frozen
@@ -59,22 +61,36 @@ def settle_doubts(
     Raises:
         TypeError: one isn't `Happened` or `Repeat`.
     """
-    doubts = dict(_doubts(carry, ()))
+    answers, rest = split_responses(dict(_doubts(carry, ())), responses)
+    return rest, tuple(_settle(doubt, answer) for doubt, answer in answers)
+
+
+def split_responses(
+    doubts: Mapping[str, D], responses: Mapping[str, Any]
+) -> tuple[list[tuple[D, Happened | Repeat]], dict[str, Any]]:
+    """Tell answers about what was broken off from all others.
+
+    Args:
+        doubts: what was broken off, by its name behind the run's: a fork has another run.
+        responses: answers by the names that they are about.
+
+    Raises:
+        TypeError: one that is about something broken off isn't `Happened` or `Repeat`.
+    """
+    answers: list[tuple[D, Happened | Repeat]] = []
     rest: dict[str, Any] = {}
-    settled: list[Settled] = []
     for name, answer in responses.items():
-        # The first part names the run, which a fork has another one of.
         doubt = doubts.get(name.partition("/")[2])
         if doubt is None:
             rest[name] = answer
-            continue
-        if not isinstance(answer, Happened | Repeat):
+        elif isinstance(answer, Happened | Repeat):
+            answers.append((doubt, answer))
+        else:
             raise TypeError(
                 f"{name!r} asks whether something was done: answer Happened(result) or Repeat(), "
                 f"not {answer!r}"
             )
-        settled.append(_settle(doubt, answer))
-    return rest, tuple(settled)
+    return answers, rest
 
 
 def _doubts(carry: Carry, place: Place) -> Iterator[tuple[str, _Doubt]]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from actors.workflows._durable._answers import Happened, Repeat
+from actors.workflows._durable._answers import Happened, Repeat, split_responses
 from actors.workflows._functional._journal import Effected, StepBegun, StepDone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from actors.workflows._functional._journal import Journal, Record
 
@@ -18,7 +18,7 @@ Doubt: TypeAlias = StepBegun | Effected
 """A step, or something that a step did outside, of which nobody knows whether it happened."""
 
 
-def split_responses(
+def settled_by(
     journal: Journal, responses: Mapping[str, Any]
 ) -> tuple[list[Record], dict[str, Any]]:
     """Return what is known by *responses* of what was broken off, and the other responses.
@@ -26,36 +26,19 @@ def split_responses(
     Raises:
         TypeError: one that is about something broken off isn't `Happened` or `Repeat`.
     """
-    doubts = _doubts(journal)
-    settled: list[Record] = []
-    rest: dict[str, Any] = {}
-    for name, answer in responses.items():
-        doubt = doubts.get(_path_in(name))
-        if doubt is None:
-            rest[name] = answer
-        elif isinstance(answer, Happened | Repeat):
-            settled.append(_settled(doubt, answer))
-        else:
-            raise TypeError(
-                f"{name!r} asks whether something was done: answer Happened(result) or Repeat(), "
-                f"not {answer!r}"
-            )
-    return settled, rest
+    answers, rest = split_responses(dict(_doubts(journal)), responses)
+    return [_settled(doubt, answer) for doubt, answer in answers], rest
 
 
-def _doubts(journal: Journal) -> dict[str, Doubt]:
-    """Return what was broken off, by how it is named after the run's id."""
-    doubts: dict[str, Doubt] = dict(journal.begun)
+def _doubts(journal: Journal) -> Iterator[tuple[str, Doubt]]:
+    """Yield what was broken off, by its name behind the run's, which is a path without its slash."""
+    for path, begun in journal.begun.items():
+        yield path.removeprefix("/"), begun
     for path, entries in journal.effects.items():
         for number, entry in enumerate(entries):
             if entry.status == "intent":
-                doubts[f"{path}/{entry.key}"] = Effected(path, number, entry)
-    return doubts
-
-
-def _path_in(request_id: str) -> str:
-    """Return the path in the name of a doubt: what comes after the run, which a fork has anew."""
-    return "/" + request_id.partition("/")[2]
+                name = f"{path}/{entry.key}".removeprefix("/")
+                yield name, Effected(path, number, entry)
 
 
 def _settled(doubt: Doubt, answer: Happened | Repeat) -> Record:

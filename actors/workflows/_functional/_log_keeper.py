@@ -22,7 +22,7 @@ from actors.workflows._durable._errors import GraphMismatchError
 from actors.workflows._durable._foreign import ForeignLog
 from actors.workflows._durable._keys import key_of
 from actors.workflows._functional._code import differences
-from actors.workflows._functional._doubts import split_responses
+from actors.workflows._functional._doubts import settled_by
 from actors.workflows._functional._journal import Answered, Asked, Effected, Journal, StepBegun
 from actors.workflows._functional._keeping import Keeper
 from actors.workflows._functional._logs import Logs, Saving
@@ -253,7 +253,7 @@ class LogKeeper(Keeper):
 
     def _news(self, run: FunctionalRun, how: Resumption) -> list[Record]:
         """Return what the caller's responses add to what is known."""
-        settled, answers = split_responses(self.journal, how.responses)
+        settled, answers = settled_by(self.journal, how.responses)
         paused = Paused(run.message, self.journal, self.journal.open)
         if how.is_ours:  # an attempt that failed may have kept them already
             answers = {k: v for k, v in answers.items() if k in paused.requests}
