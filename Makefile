@@ -20,7 +20,7 @@ test-fast: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n auto -m "not long and not model"
 
 test-long: $(MODEL)
-	$(BIN)/python -m pytest -q -m long
+	$(BIN)/python -m pytest -q -m long -o faulthandler_timeout=900
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
